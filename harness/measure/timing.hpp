@@ -1,0 +1,54 @@
+// What a measurement is asked for and what it answers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace inferometer {
+
+enum class CacheMode : std::uint8_t { cold, warm };
+
+struct MeasureConfig {
+  CacheMode cache = CacheMode::cold;
+  int min_samples = 30;
+  int max_samples = 2000;
+  double max_seconds = 2.0;    // of measuring; reached, it stops with what it has
+  double relative_ci = 0.005;  // wanted half width of the median's 95 % confidence interval, as a share of the median
+};
+
+// One launch at a time, each between two clock reads.
+struct IsolatedTiming {
+  int samples = 0;
+  double median_ns = 0;
+  double p5_ns = 0;
+  double p95_ns = 0;
+  double min_ns = 0;
+  double mad_ns = 0;     // median absolute deviation from the median
+  double ci_low_ns = 0;  // 95 % confidence interval of the median
+  double ci_high_ns = 0;
+  double ci_half_width_ratio = 0;
+  std::string stop_reason;  // "converged", "max_samples", "max_seconds"
+  CacheMode cache = CacheMode::cold;
+  std::optional<double> sm_mhz_median;  // GPU
+  std::vector<std::string> flags;       // "clock_moved", "power_limited", ...: said, never used to drop a sample
+};
+
+// Many launches back to back over input sets that together exceed twice the cache.
+struct AmortizedTiming {
+  int launches = 0;
+  double mean_ns = 0;
+  int input_sets = 0;
+};
+
+struct Timing {
+  std::string headline;  // "isolated" or "amortized": the figure that rates and speed-ups are made of
+  double headline_ns = 0;
+  IsolatedTiming isolated;
+  std::optional<AmortizedTiming> amortized;
+  bool suspect = false;  // below the clock's resolution, or a launch that launched nothing
+  std::string suspect_reason;
+};
+
+}  // namespace inferometer

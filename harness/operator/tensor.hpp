@@ -1,0 +1,68 @@
+// The tensors of a row: what to allocate, how to fill it, and how a judge reads it back. Host only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "harness/operator/dtype.hpp"
+
+namespace inferometer {
+
+// Under which name the memory of a tensor stands in a results row.
+enum class Role : std::uint8_t { input, output, weights, kv_pool };
+
+// Approximately normal values (generate.hpp), rounded to the tensor's dtype; f16, bf16 and f32 tensors.
+struct Normal {
+  double stddev = 1.0;
+};
+
+// Half-open range of elements.
+struct ElementRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+struct TensorSpec {
+  std::string name;
+  Role role = Role::input;
+  Dtype dtype = Dtype::f16;
+  std::vector<std::int64_t> shape;
+  // Normal: random. Integers: the content of an i32 tensor. Function: element by index, for tests of chosen values.
+  std::variant<Normal, std::vector<std::int32_t>, std::function<float(std::int64_t)>> source = Normal{};
+  // Elements that no correct kernel may use (free cache slots); all their bits are set, NaN in every float type.
+  std::vector<ElementRange> unused;
+
+  std::int64_t elements() const;
+  std::int64_t bytes() const;
+};
+
+// Fills host memory of `spec.bytes()` as its source and `unused` say. Multithreaded. Outputs are poisoned: all bits
+// set.
+void fill_host(const TensorSpec& spec, std::uint64_t seed, std::uint64_t tensor, void* destination, int threads);
+
+// The judge's view of a row's inputs: regenerated from the seed, never read from memory a kernel could write.
+class Inputs {
+ public:
+  Inputs(std::vector<TensorSpec> specs, std::uint64_t seed);
+
+  const std::vector<TensorSpec>& specs() const { return specs_; }
+  std::size_t index_of(std::string_view name) const;  // throws std::out_of_range
+
+  // `count` elements from `begin`, converted (exactly) to float. Thread-safe.
+  std::vector<float> read(std::string_view name, std::int64_t begin, std::int64_t count) const;
+  const std::vector<std::int32_t>& integers(std::string_view name) const;
+
+ private:
+  std::vector<TensorSpec> specs_;
+  std::uint64_t seed_;
+};
+
+// Converts `count` elements of raw tensor memory from element `begin` to float.
+std::vector<float> to_floats(Dtype dtype, const void* data, std::int64_t begin, std::int64_t count);
+
+}  // namespace inferometer
