@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# The launcher, with cmake, ninja and ctest replaced by recorders: what it calls, when, and what it says when it fails.
+set -uo pipefail
+
+launcher=$1
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+failures=0
+
+check() {  # check NAME EXPECTED ACTUAL
+  if [ "$2" == "$3" ]; then echo "ok: $1"; else
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n  expected: %s\n  actual:   %s\n' "$1" "$2" "$3"
+  fi
+}
+contains() {  # contains NAME PART TEXT
+  if [[ $3 == *"$2"* ]]; then echo "ok: $1"; else
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n  wanted: %s\n  in:     %s\n' "$1" "$2" "$3"
+  fi
+}
+
+# A project folder with a space in its path, and tools that write what they were asked to do.
+project="$work/a project"
+tools="$work/tools"
+mkdir -p "$project" "$tools"
+cp "$launcher" "$project/inferometer"
+echo '{}' >"$project/CMakePresets.json"
+touch -d '2001-01-01' "$project/CMakePresets.json"
+cat >"$tools/cmake" <<'TOOL'
+#!/usr/bin/env bash
+echo "cmake $*" >>"$CALLS"
+[ "${FAIL:-}" != cmake ] || { echo 'CMake Error: no such thing'; exit 1; }
+sleep "${SLOW:-0}"
+preset=$2
+mkdir -p "build/$preset"
+touch "build/$preset/build.ninja"
+TOOL
+cat >"$tools/ninja" <<'TOOL'
+#!/usr/bin/env bash
+echo "ninja $3" >>"$CALLS"
+[ "${FAIL:-}" != ninja ] || { echo 'a.cpp:1:1: error: expected something else'; exit 1; }
+mkdir -p "$2/bin"
+printf '#!/bin/sh\necho "ran from $(pwd) root=$INFEROMETER_ROOT args=$*"\nexit 7\n' >"$2/bin/inferometer"
+chmod +x "$2/bin/inferometer"
+TOOL
+cat >"$tools/ctest" <<'TOOL'
+#!/usr/bin/env bash
+echo "ctest $*" >>"$CALLS"
+TOOL
+chmod +x "$tools"/*
+export CALLS="$work/calls" PATH="$tools:$PATH"
+run() { : >"$CALLS"; (cd "$work" && "$project/inferometer" "$@") 2>"$work/err"; }
+
+output=$(INFEROMETER_CUDA=off run run 'my config.json' --quick)
+status=$?
+check 'the program runs in the caller'"'"'s folder, with its arguments' \
+  "ran from $work root=$project args=run my config.json --quick" "$output"
+check 'its exit code comes through' 7 "$status"
+check 'first call configures and builds' $'cmake --preset cpu --fresh\nninja inferometer_app' "$(cat "$CALLS")"
+
+INFEROMETER_CUDA=off run list >/dev/null
+check 'second call only asks ninja' 'ninja inferometer_app' "$(cat "$CALLS")"
+
+INFEROMETER_CUDA=off run test -R judge
+check 'test builds all and passes ctest its arguments' \
+  $'ninja all\nctest --test-dir '"$project"$'/build/cpu --output-on-failure -R judge' "$(cat "$CALLS")"
+
+INFEROMETER_CUDA=maybe run list
+check 'a wrong INFEROMETER_CUDA exits 2' 2 $?
+contains 'and says what is allowed' "must be auto, on or off, got 'maybe'" "$(cat "$work/err")"
+
+FAIL=ninja INFEROMETER_CUDA=off run list
+check 'a failed build exits 1' 1 $?
+contains 'shows the error' 'expected something else' "$(cat "$work/err")"
+contains 'and names the log' 'build.log' "$(cat "$work/err")"
+
+rm -rf "$project/build"
+FAIL=cmake INFEROMETER_CUDA=off run list
+check 'a failed configuration exits 1' 1 $?
+contains 'and shows its error' 'no such thing' "$(cat "$work/err")"
+
+# Two at once: one configures, the other waits and finds it done.
+rm -rf "$project/build"
+: >"$CALLS"
+for i in 1 2; do
+  (cd "$work" && SLOW=0.5 INFEROMETER_CUDA=off "$project/inferometer" list >"$work/out$i" 2>"$work/err$i") &
+done
+wait
+check 'two at once configure once' 1 "$(grep -c '^cmake' "$CALLS")"
+contains 'and both run (1)' 'args=list' "$(cat "$work/out1")"
+contains 'and both run (2)' 'args=list' "$(cat "$work/out2")"
+
+# A link to the launcher finds the project.
+ln -s "$project/inferometer" "$work/link"
+contains 'a symbolic link works' "root=$project" "$(cd / && INFEROMETER_CUDA=off "$work/link" list 2>/dev/null)"
+
+# Packages missing and no way to become root: the one command to type, exit 2. Tools are cut down to what the script
+# itself needs, and g++ is not among them.
+bare="$work/bare"
+mkdir -p "$bare"
+for tool in bash env dirname readlink mkdir flock id tr cat grep sleep apt-get nvcc; do
+  path=$(PATH=/usr/bin:/bin command -v "$tool") && ln -s "$path" "$bare/$tool"
+done
+printf '#!/bin/sh\necho 1000\n' >"$bare/id.user"
+rm -f "$bare/id" "$bare/apt-get" && mv "$bare/id.user" "$bare/id" && chmod +x "$bare/id"
+printf '#!/bin/sh\nexit 1\n' >"$bare/apt-get" && chmod +x "$bare/apt-get"
+message=$(PATH="$bare" INFEROMETER_CUDA=off "$project/inferometer" list 2>&1 </dev/null)
+check 'without root and without g++ it exits 2' 2 $?
+contains 'and prints the command to type' 'sudo sh -c' "$message"
+contains 'which names the package' 'g++' "$message"
+rm -f "$bare/apt-get"
+message=$(PATH="$bare" INFEROMETER_CUDA=off "$project/inferometer" list 2>&1 </dev/null)
+check 'without apt-get it exits 2' 2 $?
+contains 'and names the packages' 'g++' "$message"
+
+echo
+echo "$failures failures"
+[ "$failures" = 0 ]
