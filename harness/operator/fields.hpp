@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
+#include <initializer_list>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -20,7 +21,8 @@ using Fields = std::vector<std::pair<std::string, Value>>;  // in the operator's
 std::string to_string(const Value& value);    // "128", "true", "f16", "[1, 2]"
 std::string to_string(const Fields& fields);  // "batch=1 q_len=512 ..."
 
-// A problem that cannot be: the field at fault and a sentence that says what is allowed.
+// A problem that cannot be: the field at fault and a sentence that says what is allowed. what() is the sentence, so
+// it names the field itself: ProblemError("kv_heads", "kv_heads must divide q_heads (16), got 3").
 class ProblemError : public std::invalid_argument {
  public:
   ProblemError(std::string field, const std::string& sentence);
@@ -70,6 +72,7 @@ std::vector<FieldInfo> field_infos(const std::vector<Field<Problem>>& descriptio
 
 // Product of sizes. Throws ProblemError naming `field` when it passes 2^63 - 1.
 std::int64_t checked_product(std::string_view field, std::initializer_list<std::int64_t> factors);
+std::int64_t checked_product(std::string_view field, std::span<const std::int64_t> factors);
 
 }  // namespace inferometer
 

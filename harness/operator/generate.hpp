@@ -33,4 +33,26 @@ INFEROMETER_HOST_DEVICE constexpr float normal_at(std::uint64_t key, std::uint64
   return static_cast<float>(sum - 131070) * scale;
 }
 
+// `scale` of normal_at. Host: computed once a tensor.
+constexpr float normal_scale(double stddev) { return static_cast<float>(stddev / kSumOfFourStddev); }
+
+// A float rounded to kDtype (f16, bf16 or f32), as its tensor stores it: the bits of a 16-bit type, or the float.
+template <Dtype kDtype>
+INFEROMETER_HOST_DEVICE constexpr auto stored_element(float value) {
+  static_assert(kDtype != Dtype::i32, "i32 tensors hold given integers");
+  if constexpr (kDtype == Dtype::f16) {
+    return f16_bits(value);
+  } else if constexpr (kDtype == Dtype::bf16) {
+    return bf16_bits(value);
+  } else {
+    return value;
+  }
+}
+
+// Element `index` of a tensor with a Normal source: what fills host and device memory, and what the judge reads.
+template <Dtype kDtype>
+INFEROMETER_HOST_DEVICE constexpr auto normal_element(std::uint64_t key, std::uint64_t index, float scale) {
+  return stored_element<kDtype>(normal_at(key, index, scale));
+}
+
 }  // namespace inferometer

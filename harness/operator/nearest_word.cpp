@@ -1,0 +1,90 @@
+#include "harness/operator/nearest_word.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+
+namespace inferometer {
+namespace {
+
+constexpr std::size_t kLongestWord = 64;     // longer is no mistyped name, and its distance would be slow to compute
+constexpr std::size_t kLongestQuote = 60;    // bytes of a quoted text before it is cut
+constexpr std::size_t kShortestInside = 3;   // letters a word must share to count as contained in another
+constexpr std::size_t kEditsPerLetters = 3;  // one edit is forgiven for so many letters, and one more
+
+std::string lower(std::string_view word) {
+  std::string result(word);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+// Optimal string alignment distance: Levenshtein's, with a swap of neighbours as one edit.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> previous(b.size() + 1);
+  std::vector<std::size_t> current(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) previous[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    current[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      current[j] = std::min({previous[j] + 1, current[j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        current[j] = std::min(current[j], before[j - 2] + 1);
+    }
+    std::swap(before, previous);
+    std::swap(previous, current);
+  }
+  return previous[b.size()];
+}
+
+}  // namespace
+
+std::string nearest_word(std::string_view given, const std::vector<std::string>& candidates) {
+  if (given.empty() || given.size() > kLongestWord) return {};
+  const std::string word = lower(given);
+  std::string nearest;
+  std::size_t least = 2 + word.size() / kEditsPerLetters;  // one past what is forgiven
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, lower(candidate));
+    if (distance >= least) continue;
+    least = distance;
+    nearest = candidate;
+  }
+  if (!nearest.empty() || word.size() < kShortestInside) return nearest;
+  const auto contains = [&word](const std::string& candidate) {
+    return lower(candidate).find(word) != std::string::npos;
+  };
+  const auto found = std::find_if(candidates.begin(), candidates.end(), contains);
+  return found != candidates.end() ? *found : std::string{};
+}
+
+std::string unknown_word(std::string_view kind, std::string_view given, const std::vector<std::string>& candidates) {
+  std::string message = "unknown " + std::string(kind) + " " + quoted(given);
+  if (const std::string nearest = nearest_word(given, candidates); !nearest.empty())
+    message += ", nearest is '" + nearest + "'";
+  return message + (candidates.empty() ? "; there is none" : "; allowed: " + joined(candidates));
+}
+
+std::string quoted(std::string_view text) {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string result = "'";
+  for (const char c : text.substr(0, kLongestQuote)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      result += c;
+    } else {
+      result += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return result + (text.size() > kLongestQuote ? "...'" : "'");
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string result;
+  for (const std::string& word : words) result += (result.empty() ? "" : ", ") + word;
+  return result;
+}
+
+}  // namespace inferometer
