@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,12 +35,16 @@ struct ExpectedSpan {
   std::vector<double> values;
 };
 
-// An output passes when ||out - ref|| / ||ref|| over all spans of the tensor is at most rel_l2, and no element errs by
-// more than max_error_over_rms times the root mean square of its tensor's expected values. Infinities must match
-// exactly, and a NaN in `out` never passes.
+// How far an output may lie from its expected values. For a set of elements, error and magnitude are root mean squares
+// of out - ref and of ref, and the magnitude is at least `rms_floor`. An output passes when error / magnitude is at
+// most rel_l2 over all spans of its tensor and at most row_rel_l2 over each span, and when no element errs by more than
+// max_error_over_rms times the magnitude of its span or tensor, whichever is greater. Infinities must match exactly,
+// and a NaN in `out` never passes.
 struct Tolerance {
   double rel_l2 = 0;
   double max_error_over_rms = 0;
+  double row_rel_l2 = std::numeric_limits<double>::infinity();  // infinity: rows are not judged by themselves
+  double rms_floor = 0;  // for values whose error is absolute, such as a logarithm
 };
 
 struct Metric {
