@@ -32,6 +32,9 @@ class ProblemError : public std::invalid_argument {
   std::string field_;
 };
 
+// A function, since g++ 12 crashes on `= {}` in the template below.
+inline std::vector<Dtype> no_dtypes() { return {}; }
+
 // One field of an operator's Problem struct. Integers and list elements lie in [min, max].
 template <class Problem>
 struct Field {
@@ -40,7 +43,7 @@ struct Field {
   std::string_view doc;  // meaning and unit, shown by `list operators`
   std::int64_t min = 1;
   std::int64_t max = std::int64_t{1} << 40;
-  std::vector<Dtype> dtypes = {};  // allowed, for a Dtype field
+  std::vector<Dtype> dtypes = no_dtypes();  // allowed, for a Dtype field
 };
 
 // A name that sets several fields at once: seq_len for q_len and kv_len.

@@ -75,19 +75,17 @@ Fields fields_from_problem(const std::vector<Field<Problem>>& description, const
 
 template <class Problem>
 std::vector<FieldInfo> field_infos(const std::vector<Field<Problem>>& description) {
-  const Problem defaults{};
+  static const Problem defaults{};  // static: g++ 12 takes a local read through member pointers for uninitialized
   std::vector<FieldInfo> infos;
   for (const Field<Problem>& field : description) {
-    std::visit(
-        [&](auto member) {
-          using Member = std::remove_cvref_t<decltype(defaults.*member)>;
-          infos.push_back({.name = std::string(field.name),
-                           .type = std::string(detail::type_name<Member>()),
-                           .doc = std::string(field.doc),
-                           .default_value = detail::as_value(defaults.*member),
-                           .allowed = detail::dtype_names(field.dtypes)});
-        },
-        field.member);
+    const auto add = [&](auto member) {
+      infos.push_back({.name = std::string(field.name),
+                       .type = std::string(detail::type_name<std::remove_cvref_t<decltype(defaults.*member)>>()),
+                       .doc = std::string(field.doc),
+                       .default_value = detail::as_value(defaults.*member),
+                       .allowed = detail::dtype_names(field.dtypes)});
+    };
+    std::visit(add, field.member);
   }
   return infos;
 }

@@ -45,9 +45,11 @@ std::string nearest_word(std::string_view given, const std::vector<std::string>&
   if (given.empty() || given.size() > kLongestWord) return {};
   const std::string word = lower(given);
   std::string nearest;
-  std::size_t least = 2 + word.size() / kEditsPerLetters;  // one past what is forgiven
-  for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, lower(candidate));
+  std::size_t least = 2 * (2 + word.size() / kEditsPerLetters);  // one past what is forgiven; doubled, so that
+  for (const std::string& candidate : candidates) {              // among equals the same first letter can win
+    const std::string other = lower(candidate);
+    const bool same_start = !other.empty() && other.front() == word.front();
+    const std::size_t distance = 2 * edit_distance(word, other) + (same_start ? 0 : 1);
     if (distance >= least) continue;
     least = distance;
     nearest = candidate;

@@ -35,7 +35,7 @@ struct TensorSpec {
   // Normal: random. Integers: the content of an i32 tensor. Function: element by index, for tests of chosen values.
   std::variant<Normal, std::vector<std::int32_t>, std::function<float(std::int64_t)>> source = Normal{};
   // Elements that no correct kernel may use (free cache slots); all their bits are set, NaN in every float type.
-  std::vector<ElementRange> unused;
+  std::vector<ElementRange> unused = {};
 
   std::int64_t elements() const;
   std::int64_t bytes() const;
