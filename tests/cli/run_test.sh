@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# The program as a user meets it: exit codes, messages, files. Usage: run_test.sh PROGRAM PROJECT_FOLDER
+set -uo pipefail
+
+program=$1
+project=$2
+export INFEROMETER_ROOT=$project NO_COLOR=1
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+cd -- "$work" || exit 1
+failures=0
+
+fail() { failures=$((failures + 1)); printf 'FAILED: %s\n  %s\n' "$1" "$2"; }
+# expect EXIT_CODE WANTED_TEXT ARGUMENTS...: both streams together must hold the text (a regular expression).
+expect() {
+  local code=$1 text=$2 output actual
+  shift 2
+  output=$(timeout 120 "$program" "$@" 2>&1 </dev/null)
+  actual=$?
+  if [ "$actual" != "$code" ]; then fail "$*" "exit code $actual instead of $code; it said: $output"; return; fi
+  grep -qE -- "$text" <<<"$output" || { fail "$*" "wanted /$text/ in: $output"; return; }
+  echo "ok ($code): $*"
+}
+
+cat >tiny.json <<'JSON'
+{"schema": "inferometer.sweep/1", "name": "tiny", "question": "Does it run?", "operator": "attention_prefill",
+ "variants": ["cpu.naive", "cpu.flash"], "baseline": "cpu.naive",
+ "fixed": {"q_heads": 2, "kv_heads": 1, "head_dim": 32, "dtype": "f32"},
+ "axes": {"seq_len": [16, 33], "causal": [false, true]},
+ "measure": {"min_samples": 5, "max_samples": 10, "max_seconds": 0.05, "cache": "warm"}}
+JSON
+# variant OLD NEW FILE: tiny.json with one text replaced.
+variant() { sed "s|$1|$2|" tiny.json >"$3"; }
+
+# The main job.
+expect 0 'cpu.flash' run tiny.json -o out.json --quiet
+[ -s out.json ] && [ "$(grep -c '"status": *"ok"' out.json)" = 8 ] || fail 'results' 'out.json lacks 8 ok rows'
+[ ! -e out.json.jsonl ] || fail 'journal' 'a finished run left its journal'
+expect 0 'cpu.flash' run tiny.json -o inproc.json --in-process --quiet
+expect 0 'q_len' run tiny.json --dry-run
+expect 0 'cpu.naive' run tiny.json -o filtered.json --filter 'q_len == 16 and causal' --quiet
+[ "$(grep -c '"status": *"ok"' filtered.json)" = 2 ] || fail 'filter' 'expected 2 rows'
+expect 0 'cpu.flash' run tiny.json -o set.json --set seq_len=8 --variants 'cpu.f*' --quiet
+id=$("$program" run tiny.json --dry-run 2>/dev/null | grep -oE '\b[0-9a-f]{12}\b' | head -n 1)
+expect 0 "$id" run tiny.json --dry-run --row "$id"
+expect 0 'cpu' run tiny.json
+[ -s inferometer-results/tiny.json ] || fail 'default output' 'inferometer-results/tiny.json is missing'
+
+# Lists.
+for what in operators variants experiments; do expect 0 'attention' list "$what"; done
+expect 0 '"attention_prefill"' list operators --json
+expect 0 'cuda.flash_sm80' list variants
+
+# Help and wrong use.
+expect 0 'run' --help
+expect 0 'filter' run --help
+expect 2 'run' rnu tiny.json
+expect 2 'quick' run tiny.json --quik
+expect 2 'no.such|No such|cannot|not' run missing.json
+expect 2 '.' run
+mkdir folder.json
+expect 2 'folder.json' run folder.json
+
+# Configs that are wrong.
+echo '{"schema": ' >cut.json
+expect 2 'cut.json' run cut.json
+: >empty.json
+expect 2 'empty.json' run empty.json
+variant '"question"' '"qestion"' key.json
+expect 2 'qestion.*question' run key.json
+variant 'inferometer.sweep/1' 'inferometer.sweep/9' schema.json
+expect 2 'inferometer.sweep/1' run schema.json
+variant 'attention_prefill' 'attention_prefil' operator.json
+expect 2 'attention_prefill' run operator.json
+variant '"causal"' '"casual"' axis.json
+expect 2 'causal' run axis.json
+variant '"cpu.naive", "cpu.flash"' '"cpu.naive", "cpu.flsh"' typo.json
+expect 2 'cpu.flash' run typo.json
+variant '\[16, 33\]' '[16, "x"]' type.json
+expect 2 'seq_len' run type.json
+variant '\[16, 33\]' '[]' none.json
+expect 2 'seq_len' run none.json
+variant '\[16, 33\]' '[0]' zero.json
+expect 2 'q_len|seq_len' run zero.json
+variant '\[16, 33\]' '[-4]' negative.json
+expect 2 'q_len|seq_len' run negative.json
+variant '\[16, 33\]' '[1000000000000]' huge.json
+expect 2 'q_len|seq_len|overflow|2\^63' run huge.json
+variant '\[16, 33\]' '[16.5]' fraction.json
+expect 2 'seq_len' run fraction.json
+variant '"head_dim": 32' '"head_dim": 33' multiple.json
+expect 2 'head_dim' run multiple.json
+variant '"kv_heads": 1' '"kv_heads": 3' heads.json
+expect 2 'kv_heads' run heads.json
+variant '"dtype": "f32"' '"dtype": "f23"' dtype.json
+expect 2 'f32' run dtype.json
+expect 2 'q_len' run tiny.json --filter 'q_len = 16'
+expect 2 'causal' run tiny.json --filter 'casual'
+expect 2 '.' run tiny.json --set nonsense
+expect 2 '.' run tiny.json --row ffffffffffff
+
+# A filter that matches nothing leaves the old file alone.
+before=$(sha256sum <out.json)
+expect 2 '.' run tiny.json -o out.json --filter 'q_len == 17'
+[ "$(sha256sum <out.json)" = "$before" ] || fail 'old output' 'an empty filter changed it'
+
+# Output that cannot be written is found before the first row.
+expect 2 'folder.json' run tiny.json -o folder.json
+expect 2 'nowhere' run tiny.json -o nowhere/deeper/out.json
+expect 2 'out.json' run tiny.json -o /proc/out.json
+expect 2 '/dev/full|full|space' run tiny.json -o /dev/full
+
+# Too large for this machine's memory: that row says so, with both figures, the others run.
+variant '\[16, 33\]' '[16, 4000000]' large.json
+expect 1 'out_of_memory' run large.json -o large.json.out --variants cpu.naive --set limits.host_bytes=100000000 --set causal=false --quiet
+
+# Ctrl-C keeps what was measured, and --resume does the rest.
+cat >slow.json <<'JSON'
+{"schema": "inferometer.sweep/1", "name": "slow", "question": "Does it stop?", "operator": "attention_prefill",
+ "variants": ["cpu.flash"], "fixed": {"q_heads": 1, "kv_heads": 1, "head_dim": 64, "dtype": "f32", "causal": false},
+ "axes": {"seq_len": [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]},
+ "measure": {"min_samples": 10, "max_samples": 1000000, "max_seconds": 0.4, "relative_ci": 1e-9, "cache": "warm"}}
+JSON
+"$program" run slow.json -o slow.out --quiet >slow.log 2>&1 &
+child=$!
+sleep 4
+kill -INT "$child"
+wait "$child"
+code=$?
+[ "$code" = 130 ] || fail 'Ctrl-C' "exit code $code instead of 130: $(cat slow.log)"
+measured=$(grep -c '"status": *"ok"' slow.out 2>/dev/null)
+[ "${measured:-0}" -ge 1 ] && [ "$measured" -lt 16 ] || fail 'Ctrl-C' "$measured of 16 rows in the file"
+expect 0 'resum|skip|already|kept' run slow.json -o slow.out --resume
+[ "$(grep -c '"status": *"ok"' slow.out)" = 16 ] || fail 'resume' 'not 16 ok rows afterwards'
+
+# No GPU, or a build without CUDA: the row says why, and the run still succeeds.
+if [ ! -e /dev/nvidia0 ]; then
+  variant '"cpu.naive", "cpu.flash"' '"cpu.naive", "cuda.flash_sm80"' gpu.json
+  expect 0 'unsupported' run gpu.json --set dtype=f16 --set head_dim=64
+fi
+
+echo
+echo "$failures failures"
+[ "$failures" = 0 ]
