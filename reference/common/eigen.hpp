@@ -1,0 +1,14 @@
+// Eigen, without false alarms: g++ 12 takes the undefined operands inside its own AVX-512 intrinsics for uninitialized
+// variables (GCC bug 105593), wherever Eigen's packets are inlined.
+#pragma once
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
+#include <Eigen/Dense>
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
