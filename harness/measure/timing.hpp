@@ -40,6 +40,7 @@ struct AmortizedTiming {
   int launches = 0;
   double mean_ns = 0;
   int input_sets = 0;
+  CacheMode cache = CacheMode::cold;  // warm: the sets that fit into memory stay in the cache; set by the row runner
 };
 
 struct Timing {

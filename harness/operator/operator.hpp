@@ -70,6 +70,9 @@ struct OperatorSpec {
   std::vector<ExpectedSpan> (*expect)(const Problem&, const Inputs&, std::uint64_t seed, int threads) = nullptr;
   std::string_view reference;  // "cpu.naive in f64": how `expect` computes, for the record
   Tolerance (*tolerance)(const Problem&, std::string_view tensor) = nullptr;
+  // Figures beside the time, from the outputs of a run that passed: one host pointer a tensor, null for inputs.
+  std::vector<Metric> (*metrics)(const Problem&, const Inputs&, std::span<const void* const> tensors,
+                                 int threads) = nullptr;
 };
 
 // The same, with the problem behind a pointer to Op::Problem.
@@ -86,6 +89,9 @@ struct Operator {
   std::function<Work(const void* problem)> work;
   std::function<std::vector<ExpectedSpan>(const void* problem, const Inputs&, std::uint64_t seed, int threads)> expect;
   std::function<Tolerance(const void* problem, std::string_view tensor)> tolerance;
+  std::function<std::vector<Metric>(const void* problem, const Inputs&, std::span<const void* const> tensors,
+                                    int threads)>
+      metrics;
 };
 
 void register_operator(Operator op);
@@ -118,6 +124,10 @@ struct RegisterOperator {
     };
     op.tolerance = [spec, typed](const void* problem, std::string_view tensor) {
       return spec.tolerance(typed(problem), tensor);
+    };
+    op.metrics = [spec, typed](const void* problem, const Inputs& inputs, std::span<const void* const> tensors,
+                               int threads) {
+      return spec.metrics != nullptr ? spec.metrics(typed(problem), inputs, tensors, threads) : std::vector<Metric>();
     };
     register_operator(std::move(op));
   }
