@@ -60,6 +60,8 @@ struct OperatorSpec {
   std::string_view summary;
   std::vector<Field<Problem>> fields;
   std::vector<FieldAlias> aliases = {};
+  // Sets fields that follow from other fields, before `validate`.
+  void (*complete)(Problem&) = nullptr;
   // Conditions between fields; throws ProblemError. Sizes are already within their fields' limits.
   void (*validate)(const Problem&) = nullptr;
   // In the order in which `bind` gets their pointers.
@@ -110,6 +112,7 @@ struct RegisterOperator {
     op.aliases = spec.aliases;
     op.parse = [spec](const Fields& given) -> std::shared_ptr<const void> {
       auto problem = std::make_shared<Problem>(problem_from_fields(spec.fields, spec.aliases, given));
+      if (spec.complete != nullptr) spec.complete(*problem);
       if (spec.validate != nullptr) spec.validate(*problem);
       return problem;
     };
