@@ -3,6 +3,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 
@@ -24,6 +26,16 @@ inline void check_cuda(cudaError_t code, const char* call, const char* file, int
                   code);
 }
 
+// For destructors: says what failed on standard error and goes on. Once a context is lost every call returns the same
+// code, so only a change of code is worth a line.
+inline void report_cuda(cudaError_t code, const char* call, const char* file, int line) noexcept {
+  static std::atomic<cudaError_t> last_reported{cudaSuccess};
+  if (code == cudaSuccess || last_reported.exchange(code) == code) return;
+  std::fprintf(stderr, "%s:%d: %s failed: %s (%s)\n", file, line, call, cudaGetErrorName(code),
+               cudaGetErrorString(code));
+}
+
 }  // namespace inferometer
 
 #define INFEROMETER_CUDA_CHECK(call) ::inferometer::check_cuda((call), #call, __FILE__, __LINE__)
+#define INFEROMETER_CUDA_REPORT(call) ::inferometer::report_cuda((call), #call, __FILE__, __LINE__)

@@ -1,0 +1,96 @@
+#include "harness/measure/cpu_ceilings.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <functional>
+
+#include "harness/measure/cpu_slices.hpp"
+
+namespace inferometer {
+namespace {
+
+constexpr double kPassesSeconds = 0.09;  // for each of the three rates
+constexpr int kLeastPasses = 3;
+
+// The widest vector of the build's instruction set, and as many accumulators as hide the latency of a multiply-add on
+// two pipes (4 cycles x 2 = 8; 5 x 2 = 10 on Skylake's wide unit) and still fit in the registers beside two operands.
+#if defined(__AVX512F__)
+constexpr std::size_t kVectorBytes = 64;
+constexpr int kAccumulators = 24;
+#elif defined(__AVX__)
+constexpr std::size_t kVectorBytes = 32;
+constexpr int kAccumulators = 12;
+#else
+constexpr std::size_t kVectorBytes = 16;
+constexpr int kAccumulators = 12;
+#endif
+using Vector [[gnu::vector_size(kVectorBytes)]] = float;
+constexpr int kLanes = kVectorBytes / sizeof(float);
+
+// Seconds of the fastest pass.
+double fastest(const std::function<void()>& pass) {
+  using Clock = std::chrono::steady_clock;
+  double best = 1e30;
+  double total = 0;
+  for (int passes = 0; passes < kLeastPasses || total < kPassesSeconds; ++passes) {
+    const Clock::time_point start = Clock::now();
+    pass();
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    best = std::min(best, seconds);
+    total += seconds;
+  }
+  return best;
+}
+
+void copy_slices(std::span<std::byte> destination, std::span<const std::byte> source, int threads) {
+#pragma omp parallel num_threads(threads)
+  {
+    const int thread = omp_get_thread_num();
+    const int team = omp_get_num_threads();
+    const auto to = thread_slice(destination, thread, team);
+    const auto from = thread_slice(source, thread, team);
+    std::memcpy(to.data(), from.data(), to.size());
+  }
+}
+
+}  // namespace
+
+double multiply_add(int threads, std::int64_t turns) {
+  int team = 1;
+#pragma omp parallel num_threads(threads)
+  {
+#pragma omp single
+    team = omp_get_num_threads();
+    Vector accumulators[kAccumulators];
+    for (int i = 0; i < kAccumulators; ++i) accumulators[i] = Vector{} + static_cast<float>(i);
+    Vector factor = Vector{} + 0.9999F;  // a fixed point at 1: no overflow, no subnormals
+    Vector term = Vector{} + 0.0001F;
+    asm volatile("" : "+x"(factor), "+x"(term));  // unknown to the compiler from here on
+    for (std::int64_t turn = 0; turn < turns; ++turn) {
+#pragma GCC unroll 24  // all of them, so that each stays in its register
+      for (Vector& accumulator : accumulators) accumulator = accumulator * factor + term;
+    }
+#pragma GCC unroll 24
+    for (const Vector& accumulator : accumulators) asm volatile("" : : "x"(accumulator));
+  }
+  return 2.0 * kLanes * kAccumulators * static_cast<double>(turns) * team;
+}
+
+Ceilings measure_cpu_ceilings(CpuCacheClear& cache, int threads) {
+  constexpr std::int64_t kTurns = 100'000;  // about a millisecond
+  const std::span<std::byte> buffer = cache.buffer();
+  const std::span<std::byte> lower = buffer.first(buffer.size() / 2);
+  const std::span<std::byte> upper = buffer.subspan(lower.size(), lower.size());
+  const double multiply_adds = multiply_add(threads, kTurns);  // also wakes the threads
+  Ceilings ceilings;
+  ceilings.f32_flops_per_s = multiply_adds / fastest([&] { multiply_add(threads, kTurns); });
+  ceilings.read_bytes_per_s = static_cast<double>(buffer.size()) / fastest([&] { cache.clear(); });
+  ceilings.copy_bytes_per_s =
+      2.0 * static_cast<double>(lower.size()) / fastest([&] { copy_slices(upper, lower, threads); });
+  return ceilings;
+}
+
+}  // namespace inferometer

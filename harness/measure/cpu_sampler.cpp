@@ -1,0 +1,123 @@
+#include "harness/measure/cpu_sampler.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "harness/measure/cpu_ceilings.hpp"
+#include "harness/measure/statistics.hpp"
+#include "harness/measure/stopping.hpp"
+
+namespace inferometer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kWarmUpSeconds = 0.05;
+constexpr double kBlockNs = 1e6;  // of launches between two clock reads: a read costs tens of nanoseconds
+constexpr double kNsPerSecond = 1e9;
+
+double ns_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+}
+
+// Least step that the clock was seen to take, and so its own cost where it is finer than that.
+double clock_step_ns() {
+  double step = kNsPerSecond;
+  for (int i = 0; i < 1000; ++i) {
+    const Clock::time_point start = Clock::now();
+    double elapsed = 0;
+    while (elapsed <= 0) elapsed = ns_since(start);
+    step = std::min(step, elapsed);
+  }
+  return step;
+}
+
+}  // namespace
+
+Timing CpuSampler::time(const Device::Run& run, int sets, const MeasureConfig& config) {
+  warm_up(run, config);
+  Timing timing;
+  timing.isolated = isolated(run, config);
+  timing.amortized = amortized(run, config.cache == CacheMode::cold ? sets : 1,
+                               kAmortizedShare * config.max_seconds * kNsPerSecond, timing.isolated.median_ns);
+  choose_headline(timing);
+  const double empty = empty_launch_ns(config.cache);
+  if (timing.isolated.median_ns <= empty) {
+    timing.suspect = true;
+    timing.suspect_reason = "the launch takes no longer than an empty one (" + std::to_string(empty) +
+                            " ns): below the clock's resolution, or it does nothing";
+  }
+  return timing;
+}
+
+// Pages, branch predictors, the frequency and OpenMP's team. At least one launch.
+void CpuSampler::warm_up(const Device::Run& run, const MeasureConfig& config) {
+  const double budget_ns = std::min(kWarmUpSeconds, kWarmUpShare * config.max_seconds) * kNsPerSecond;
+  const Clock::time_point start = Clock::now();
+  do {
+    run(0, launch_);
+  } while (ns_since(start) < budget_ns);
+}
+
+IsolatedTiming CpuSampler::isolated(const Device::Run& run, const MeasureConfig& config) {
+  MeasureConfig share = config;
+  share.max_seconds *= kIsolatedShare;
+  StoppingRule rule(share);
+  std::vector<double> samples;
+  if (config.cache == CacheMode::cold) cache_.buffer();  // its first use costs more than a clearing
+  const Clock::time_point begin = Clock::now();
+  while (true) {
+    if (config.cache == CacheMode::cold) cache_.clear();
+    const Clock::time_point start = Clock::now();
+    run(0, launch_);
+    samples.push_back(ns_since(start));
+    const std::string_view verdict = rule.verdict(samples, ns_since(begin) / kNsPerSecond);
+    if (!verdict.empty()) return summarize(samples, verdict, config.cache);
+  }
+}
+
+// None when one turn over the sets would not fit.
+std::optional<AmortizedTiming> CpuSampler::amortized(const Device::Run& run, int sets, double budget_ns,
+                                                     double launch_ns) {
+  if (sets * launch_ns > budget_ns) return std::nullopt;
+  double total_ns = 0;
+  int launches = 0;
+  int turns = 1;
+  do {
+    const Clock::time_point start = Clock::now();
+    for (int turn = 0; turn < turns; ++turn)
+      for (int set = 0; set < sets; ++set) run(set, launch_);
+    const double block_ns = ns_since(start);
+    total_ns += block_ns;
+    launches += turns * sets;
+    if (block_ns < kBlockNs) turns *= 2;
+  } while (total_ns < budget_ns / 2 && launches < (1 << 28));
+  return AmortizedTiming{.launches = launches, .mean_ns = total_ns / launches, .input_sets = sets};
+}
+
+// The 95th percentile of timing nothing, through the same call and after the same clearing as a launch.
+double CpuSampler::empty_launch_ns(CacheMode cache) {
+  const auto known = empty_launch_ns_.find(cache);
+  if (known != empty_launch_ns_.end()) return known->second;
+  const Device::Run nothing = [](int, const Launch&) {};
+  const MeasureConfig config{.cache = cache, .min_samples = 30, .max_samples = 100, .max_seconds = 0.2};
+  return empty_launch_ns_[cache] = isolated(nothing, config).p95_ns;
+}
+
+Noise CpuSampler::measure_noise() {
+  constexpr int kRepeats = 5;
+  const Device::Run arithmetic = [](int, const Launch& launch) { multiply_add(launch.threads, 2000); };
+  const MeasureConfig config{.cache = CacheMode::warm, .min_samples = 30, .max_samples = 30, .max_seconds = 0.1};
+  std::vector<double> medians;
+  for (int i = 0; i < kRepeats; ++i) {
+    warm_up(arithmetic, config);
+    medians.push_back(isolated(arithmetic, config).median_ns);
+  }
+  const std::vector<double> ascending = sorted_copy(medians);
+  return {.repeat_ratio = (ascending.back() - ascending.front()) / median(ascending),
+          .event_resolution_ns = clock_step_ns(),
+          .empty_launch_ns = empty_launch_ns(CacheMode::warm)};
+}
+
+}  // namespace inferometer
