@@ -18,10 +18,8 @@ std::string number_text(double value) {
 
 // How a message shows what came: strings in quotes, so that 'true' and true differ.
 std::string shown(const Value& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
-  std::string text = to_string(value);
-  constexpr std::size_t kLongest = 60;
-  return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
+  if (const auto* text = std::get_if<std::string>(&value)) return in_quotes(*text);
+  return printable(to_string(value));
 }
 
 [[noreturn]] void refuse(std::string_view name, const std::string& allowed, const std::string& came) {

@@ -8,9 +8,11 @@ namespace inferometer {
 namespace {
 
 constexpr std::size_t kLongestWord = 64;     // longer is no mistyped name, and its distance would be slow to compute
-constexpr std::size_t kLongestQuote = 60;    // bytes of a quoted text before it is cut
+constexpr std::size_t kLongestText = 200;    // bytes of a text before it is cut
 constexpr std::size_t kShortestInside = 3;   // letters a word must share to count as contained in another
 constexpr std::size_t kEditsPerLetters = 3;  // one edit is forgiven for so many letters, and one more
+
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
 
 std::string lower(std::string_view word) {
   std::string result(word);
@@ -63,16 +65,18 @@ std::string nearest_word(std::string_view given, const std::vector<std::string>&
 }
 
 std::string unknown_word(std::string_view kind, std::string_view given, const std::vector<std::string>& candidates) {
-  std::string message = "unknown " + std::string(kind) + " " + quoted(given);
+  std::string message = "unknown " + std::string(kind) + " " + in_quotes(given);
   if (const std::string nearest = nearest_word(given, candidates); !nearest.empty())
     message += ", nearest is '" + nearest + "'";
   return message + (candidates.empty() ? "; there is none" : "; allowed: " + joined(candidates));
 }
 
-std::string quoted(std::string_view text) {
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string result = "'";
-  for (const char c : text.substr(0, kLongestQuote)) {
+std::string printable(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::size_t end = std::min(text.size(), kLongestText);
+  while (end > 0 && end < text.size() && is_continuation(text[end])) --end;  // never within a UTF-8 character
+  std::string result;
+  for (const char c : text.substr(0, end)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x20 && byte != 0x7f) {
       result += c;
@@ -80,8 +84,10 @@ std::string quoted(std::string_view text) {
       result += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
     }
   }
-  return result + (text.size() > kLongestQuote ? "...'" : "'");
+  return result + (end < text.size() ? "..." : "");
 }
+
+std::string in_quotes(std::string_view text) { return "'" + printable(text) + "'"; }
 
 std::string joined(const std::vector<std::string>& words) {
   std::string result;

@@ -14,8 +14,11 @@ std::string nearest_word(std::string_view given, const std::vector<std::string>&
 // "unknown field 'hed_dim', nearest is 'head_dim'; allowed: batch, head_dim, dtype"
 std::string unknown_word(std::string_view kind, std::string_view given, const std::vector<std::string>& candidates);
 
-// 'text' on one line: control characters as \xNN, and cut where it passes what a message can hold.
-std::string quoted(std::string_view text);
+// `text` for a message: on one line, control characters as \xNN, cut where it grows too long to read.
+std::string printable(std::string_view text);
+
+// The same in single quotes.
+std::string in_quotes(std::string_view text);
 
 // "a, b, c"
 std::string joined(const std::vector<std::string>& words);

@@ -53,8 +53,11 @@ struct SweepOptions {
   bool quick = false;                 // first and last value of each axis, looser timing
 };
 
-// Throws ConfigError.
+// Throws ConfigError. A row with a baseline_id has that row in the same sweep.
 Sweep load_sweep(const std::string& path, const SweepOptions& options);
+
+// The same from the text of a config; `path` is its name in messages.
+Sweep parse_sweep(const std::string& text, const std::string& path, const SweepOptions& options);
 
 // The id of a row, the same in every file.
 std::string row_id(const std::string& operator_name, const std::string& variant, const Fields& problem);
