@@ -1,3 +1,5 @@
+#include <cuda/ptx>
+
 #include "harness/measure/gpu_kernels.hpp"
 #include "harness/operator/cuda_check.cuh"
 #include "harness/operator/generate.hpp"
@@ -18,11 +20,9 @@ int multiprocessors() {
   return count;
 }
 
-// PTX special register %globaltimer: nanoseconds, the same on every multiprocessor; ticks may be a microsecond apart.
+// The same on every multiprocessor; ticks may be a microsecond apart.
 __device__ __forceinline__ std::int64_t global_nanoseconds() {
-  std::int64_t now;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-  return now;
+  return static_cast<std::int64_t>(cuda::ptx::get_sreg_globaltimer());
 }
 
 // Both clocks at an edge of the global timer, so that its coarse ticks do not round the interval.
@@ -38,35 +38,17 @@ __device__ __forceinline__ ClockSample operator-(ClockSample a, ClockSample b) {
   return {a.cycles - b.cycles, a.nanoseconds - b.nanoseconds};
 }
 
-template <class Element>
-__device__ __forceinline__ Element rounded(float value);
-template <>
-__device__ __forceinline__ float rounded<float>(float value) {
-  return value;
-}
+__device__ __forceinline__ std::uint32_t fold(uint4 v) { return v.x ^ v.y ^ v.z ^ v.w; }
 
-struct F16 {
-  std::uint16_t bits;
-};
-template <>
-__device__ __forceinline__ F16 rounded<F16>(float value) {
-  return {f16_bits(value)};
-}
+template <Dtype kDtype>
+using StoredElement = decltype(stored_element<kDtype>(0.0F));
 
-struct Bf16 {
-  std::uint16_t bits;
-};
-template <>
-__device__ __forceinline__ Bf16 rounded<Bf16>(float value) {
-  return {bf16_bits(value)};
-}
-
-template <class Element>
+template <Dtype kDtype>
 __global__ void __launch_bounds__(kBlockThreads)
-    fill_normal_kernel(Element* destination, std::int64_t elements, std::uint64_t key, float scale) {
+    fill_normal_kernel(StoredElement<kDtype>* destination, std::int64_t elements, std::uint64_t key, float scale) {
   const std::int64_t stride = std::int64_t{gridDim.x} * kBlockThreads;
   for (std::int64_t i = std::int64_t{blockIdx.x} * kBlockThreads + threadIdx.x; i < elements; i += stride)
-    destination[i] = rounded<Element>(normal_at(key, static_cast<std::uint64_t>(i), scale));
+    destination[i] = normal_element<kDtype>(key, static_cast<std::uint64_t>(i), scale);
 }
 
 __global__ void __launch_bounds__(kBlockThreads)
@@ -76,7 +58,8 @@ __global__ void __launch_bounds__(kBlockThreads)
     destination[i] = mix_bits(key + static_cast<std::uint64_t>(i));
 }
 
-// Blocks stride over tiles of kReadUnroll x kBlockThreads vectors; the unroll keeps that many loads in flight.
+// Blocks stride over tiles of kReadUnroll x kBlockThreads vectors. Whole tiles need no bound check, so that all loads
+// of a tile are issued before the first is used.
 __global__ void __launch_bounds__(kBlockThreads)
     read_kernel(const uint4* data, std::int64_t vectors, std::uint32_t* sink, ClockSample* clock) {
   const bool watches_clock = clock != nullptr && blockIdx.x == 0 && threadIdx.x == 0;
@@ -84,17 +67,18 @@ __global__ void __launch_bounds__(kBlockThreads)
   if (watches_clock) start = clock_at_tick();
   constexpr std::int64_t kTile = std::int64_t{kReadUnroll} * kBlockThreads;
   std::uint32_t folded = 0;
-  for (std::int64_t tile = blockIdx.x * kTile; tile < vectors; tile += gridDim.x * kTile) {
+  std::int64_t tile = blockIdx.x * kTile;
+  for (; tile + kTile <= vectors; tile += gridDim.x * kTile) {
     uint4 loaded[kReadUnroll];
 #pragma unroll
-    for (int i = 0; i < kReadUnroll; ++i) {
-      const std::int64_t index = tile + i * kBlockThreads + threadIdx.x;
-      loaded[i] = index < vectors ? __ldcg(data + index) : uint4{};
-    }
+    for (int i = 0; i < kReadUnroll; ++i) loaded[i] = __ldcg(data + tile + i * kBlockThreads + threadIdx.x);
 #pragma unroll
-    for (int i = 0; i < kReadUnroll; ++i) folded ^= loaded[i].x ^ loaded[i].y ^ loaded[i].z ^ loaded[i].w;
+    for (int i = 0; i < kReadUnroll; ++i) folded ^= fold(loaded[i]);
   }
-  if (folded == 0x9e3779b9U) *sink = folded;  // one word in 2^32 thread results, for random data
+  // At most one block has a part of a tile left.
+  for (std::int64_t index = tile + threadIdx.x; index < vectors; index += kBlockThreads)
+    folded ^= fold(__ldcg(data + index));
+  if (folded == 0x9e3779b9U) *sink = folded;  // so that no load is dropped
   if (watches_clock) *clock = clock_at_tick() - start;
 }
 
@@ -124,10 +108,10 @@ __global__ void __launch_bounds__(kBlockThreads) multiply_add_kernel(int turns, 
   if (sum == 0.125F) *sink = sum;  // keeps the arithmetic alive
 }
 
-template <class Element>
+template <Dtype kDtype>
 void fill_normal(void* destination, std::int64_t elements, std::uint64_t key, float scale, Stream stream) {
-  fill_normal_kernel<<<multiprocessors() * 4, kBlockThreads, 0, stream>>>(static_cast<Element*>(destination), elements,
-                                                                          key, scale);
+  fill_normal_kernel<kDtype><<<multiprocessors() * 4, kBlockThreads, 0, stream>>>(
+      static_cast<StoredElement<kDtype>*>(destination), elements, key, scale);
 }
 
 }  // namespace
@@ -135,9 +119,9 @@ void fill_normal(void* destination, std::int64_t elements, std::uint64_t key, fl
 void launch_fill_normal(Dtype dtype, void* destination, std::int64_t elements, std::uint64_t key, float scale,
                         Stream stream) {
   switch (dtype) {
-    case Dtype::f16: fill_normal<F16>(destination, elements, key, scale, stream); break;
-    case Dtype::bf16: fill_normal<Bf16>(destination, elements, key, scale, stream); break;
-    case Dtype::f32: fill_normal<float>(destination, elements, key, scale, stream); break;
+    case Dtype::f16: fill_normal<Dtype::f16>(destination, elements, key, scale, stream); break;
+    case Dtype::bf16: fill_normal<Dtype::bf16>(destination, elements, key, scale, stream); break;
+    case Dtype::f32: fill_normal<Dtype::f32>(destination, elements, key, scale, stream); break;
     case Dtype::i32: throw std::invalid_argument("fill: a Normal source needs f16, bf16 or f32, got i32");
   }
   INFEROMETER_CUDA_CHECK(cudaGetLastError());

@@ -1,0 +1,70 @@
+#include <algorithm>
+
+#include "harness/measure/gpu_ceilings.hpp"
+#include "harness/measure/gpu_handles.hpp"
+#include "harness/measure/gpu_kernels.hpp"
+#include "harness/measure/matmul_ceiling.hpp"
+#include "harness/operator/generate.hpp"
+
+namespace inferometer {
+namespace {
+
+constexpr int kMatmulEdge = 8192;
+constexpr int kSmallMatmulEdge = 4096;  // where memory is short
+constexpr std::size_t kStreamBytes = std::size_t{2} << 30;
+
+std::size_t free_device_bytes() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  INFEROMETER_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  return free;
+}
+
+void measure_bandwidth(Ceilings& ceilings, Stream stream, std::uint32_t* sink, std::size_t l2_bytes) {
+  constexpr std::size_t kPageBytes = 4096;
+  const std::size_t wanted = std::min(std::max(kStreamBytes, 8 * l2_bytes), free_device_bytes() / 2);
+  const std::size_t bytes = wanted / kPageBytes * kPageBytes;
+  const CudaMemory memory = make_device_memory(bytes);
+  auto* const lower = static_cast<std::byte*>(memory.get());
+  const std::size_t half = bytes / 2;
+  launch_fill_random_bytes(lower, bytes, /*key=*/3, stream);
+  const double read_seconds = fastest_pass_seconds([&] { launch_read(lower, bytes, sink, nullptr, stream); }, stream);
+  const double copy_seconds = fastest_pass_seconds(
+      [&] { INFEROMETER_CUDA_CHECK(cudaMemcpyAsync(lower + half, lower, half, cudaMemcpyDeviceToDevice, stream)); },
+      stream);
+  ceilings.read_bytes_per_s = static_cast<double>(bytes) / read_seconds;
+  ceilings.copy_bytes_per_s = static_cast<double>(bytes) / copy_seconds;  // half read, half written
+}
+
+void measure_matmul(Ceilings& ceilings, Stream stream) {
+  // Two operands and the larger of the two results: 12 n^2 bytes, and the library's workspace.
+  const auto needed = [](std::size_t n) { return 12 * n * n + (std::size_t{256} << 20); };
+  const int n = free_device_bytes() > needed(kMatmulEdge) ? kMatmulEdge : kSmallMatmulEdge;
+  const std::int64_t elements = std::int64_t{n} * n;
+  const double operations = 2.0 * static_cast<double>(elements) * n;
+  const CudaMemory operands = make_device_memory(static_cast<std::size_t>(4 * elements));
+  launch_fill_normal(Dtype::f16, operands.get(), 2 * elements, stream_key(1, 0), normal_scale(1), stream);
+  if (const auto seconds = fastest_matmul_seconds(MatmulKind::f16, n, operands.get(), stream))
+    ceilings.f16_flops_per_s = operations / *seconds;
+  launch_fill_random_bytes(operands.get(), static_cast<std::size_t>(2 * elements), /*key=*/4, stream);
+  if (const auto seconds = fastest_matmul_seconds(MatmulKind::int8, n, operands.get(), stream))
+    ceilings.int8_ops_per_s = operations / *seconds;
+}
+
+}  // namespace
+
+Ceilings measure_gpu_ceilings(const Launch& launch, std::size_t l2_bytes) {
+  constexpr int kMultiplyAddTurns = 4096;  // about 2 ms
+  const CudaMemory sink = make_device_memory(sizeof(std::uint32_t));
+  Ceilings ceilings;
+  measure_bandwidth(ceilings, launch.stream, static_cast<std::uint32_t*>(sink.get()), l2_bytes);
+  measure_matmul(ceilings, launch.stream);
+  double operations = 0;
+  const double seconds = fastest_pass_seconds(
+      [&] { operations = launch_multiply_add(kMultiplyAddTurns, static_cast<float*>(sink.get()), launch.stream); },
+      launch.stream);
+  ceilings.f32_flops_per_s = operations / seconds;
+  return ceilings;
+}
+
+}  // namespace inferometer

@@ -1,0 +1,134 @@
+// One GPU as a device: plain cudaMalloc memory, one stream on which all of a row's work is queued.
+#include <cuda_runtime_api.h>
+
+#include "harness/measure/device.hpp"
+#include "harness/measure/gpu_ceilings.hpp"
+#include "harness/measure/gpu_handles.hpp"
+#include "harness/measure/gpu_info.hpp"
+#include "harness/measure/gpu_kernels.hpp"
+#include "harness/measure/gpu_sampler.hpp"
+#include "harness/measure/nvml.hpp"
+#include "harness/operator/generate.hpp"
+
+namespace inferometer {
+namespace {
+
+// Makes `ordinal` the calling thread's GPU; then a stream that does not wait for the legacy stream, which a launch
+// under capture may not do.
+CudaStream make_stream_on(int ordinal) {
+  INFEROMETER_CUDA_CHECK(cudaSetDevice(ordinal));
+  cudaStream_t stream = nullptr;
+  INFEROMETER_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return CudaStream(stream);
+}
+
+Launch on_stream(Stream stream) {
+  Launch launch;
+  launch.stream = stream;
+  return launch;
+}
+
+class GpuDevice : public Device {
+ public:
+  explicit GpuDevice(int ordinal)
+      : ordinal_(ordinal),
+        stream_(make_stream_on(ordinal)),
+        nvml_(pci_bus_id(ordinal)),
+        info_(read_gpu_info(ordinal, nvml_)),
+        sampler_(on_stream(stream_.get()), info_.l2_bytes, nvml_) {}
+
+  void* allocate(std::size_t bytes) override {
+    select();
+    return make_device_memory(bytes).release();
+  }
+  void release(void* memory) noexcept override { CudaMemory{memory}.reset(); }
+
+  void fill(const TensorSpec& spec, std::uint64_t seed, std::uint64_t tensor, void* destination) override {
+    select();
+    const auto* const normal = std::get_if<Normal>(&spec.source);
+    if (spec.role == Role::output) return set_all_bits(destination, static_cast<std::size_t>(spec.bytes()));
+    if (normal == nullptr) {  // chosen values: made on the host
+      std::vector<std::byte> values(static_cast<std::size_t>(spec.bytes()));
+      fill_host(spec, seed, tensor, values.data(), /*threads=*/1);
+      return copy_from_host(destination, values.data(), values.size());
+    }
+    launch_fill_normal(spec.dtype, destination, spec.elements(), stream_key(seed, tensor), normal_scale(normal->stddev),
+                       stream_.get());
+    for (const ElementRange& range : spec.unused) {
+      const auto element_bytes = static_cast<std::int64_t>(dtype_bytes(spec.dtype));
+      set_all_bits(static_cast<std::byte*>(destination) + range.begin * element_bytes,
+                   static_cast<std::size_t>((range.end - range.begin) * element_bytes));
+    }
+  }
+
+  void set_all_bits(void* memory, std::size_t bytes) override { set_bytes(memory, 0xff, bytes); }
+  void set_zero(void* memory, std::size_t bytes) override { set_bytes(memory, 0, bytes); }
+  void copy_to_host(void* destination, const void* source, std::size_t bytes) override {
+    copy(destination, source, bytes);
+  }
+  void copy_from_host(void* destination, const void* source, std::size_t bytes) override {
+    copy(destination, source, bytes);
+  }
+  void synchronize() override { INFEROMETER_CUDA_CHECK(cudaStreamSynchronize(stream_.get())); }
+  Launch launch() const override { return on_stream(stream_.get()); }
+
+  std::size_t free_bytes() const override {
+    select();
+    std::size_t free = 0;
+    std::size_t total = 0;
+    INFEROMETER_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    const std::size_t pending = sampler_.pending_bytes();  // a row that takes all must still be timed
+    return free > pending ? free - pending : 0;
+  }
+  std::size_t cache_bytes() const override { return info_.l2_bytes; }
+  std::optional<GpuInfo> gpu() const override { return info_; }
+
+  Timing time(const Run& run, int sets, const MeasureConfig& config) override {
+    select();
+    return sampler_.time(run, sets, config);
+  }
+  Ceilings measure_ceilings() override {
+    select();
+    return measure_gpu_ceilings(launch(), info_.l2_bytes);
+  }
+  Noise measure_noise() override {
+    select();
+    return sampler_.measure_noise();
+  }
+
+ private:
+  void select() const { INFEROMETER_CUDA_CHECK(cudaSetDevice(ordinal_)); }  // the current GPU is each thread's own
+
+  void set_bytes(void* memory, int value, std::size_t bytes) {
+    INFEROMETER_CUDA_CHECK(cudaMemsetAsync(memory, value, bytes, stream_.get()));
+  }
+  void copy(void* destination, const void* source, std::size_t bytes) {
+    INFEROMETER_CUDA_CHECK(cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDefault, stream_.get()));
+    synchronize();
+  }
+
+  int ordinal_;
+  CudaStream stream_;
+  Nvml nvml_;
+  GpuInfo info_;
+  GpuSampler sampler_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_gpu_device(int ordinal, std::string& reason) {
+  int count = 0;
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  if (code != cudaSuccess) {
+    cudaGetLastError();  // answered here
+    reason = std::string("no usable GPU: ") + cudaGetErrorName(code) + " (" + cudaGetErrorString(code) + ")";
+    return nullptr;
+  }
+  if (ordinal < 0 || ordinal >= count) {
+    reason = "no GPU " + std::to_string(ordinal) + ": this machine has " + std::to_string(count);
+    return nullptr;
+  }
+  return std::make_unique<GpuDevice>(ordinal);
+}
+
+}  // namespace inferometer

@@ -1,0 +1,188 @@
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "harness/measure/cpu_cache.hpp"
+#include "harness/measure/cpu_slices.hpp"
+#include "harness/measure/device.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace inferometer;
+using namespace std::chrono_literals;
+
+namespace {
+
+void busy_for(std::chrono::nanoseconds duration) {
+  const auto start = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - start < duration) {
+  }
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::uint64_t sum_of(const std::vector<std::uint64_t>& words) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t word : words) sum += word;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("cpu device: both estimators give the time of a launch of known length", "[measure][cpu]") {
+  const auto device = make_cpu_device(1);
+  const Timing timing =
+      device->time([](int, const Launch&) { busy_for(200us); }, 1, {.cache = CacheMode::warm, .max_seconds = 0.4});
+  // A launch cannot be shorter than it spins. Above, a busy machine may interrupt the median, but hardly double it.
+  CHECK(timing.isolated.median_ns >= 200e3);
+  CHECK(timing.isolated.min_ns >= 200e3);
+  CHECK(timing.isolated.median_ns < 400e3);
+  REQUIRE(timing.amortized);
+  CHECK(timing.amortized->mean_ns >= 200e3);
+  CHECK(timing.headline == "isolated");
+  CHECK(timing.headline_ns == timing.isolated.median_ns);
+  CHECK_FALSE(timing.suspect);
+  CHECK(timing.isolated.cache == CacheMode::warm);
+}
+
+TEST_CASE("cpu device: clearing a large cache counts in the seconds allowed", "[measure][cpu]") {
+  const auto device = make_cpu_device(0);
+  const auto start = std::chrono::steady_clock::now();
+  const Timing timing = device->time([](int, const Launch&) { busy_for(1us); }, 1,
+                                     {.max_samples = 1'000'000, .max_seconds = 0.3, .relative_ci = 0});
+  // 0.3 s of measuring, 0.2 s for the empty launch, and the first touch of the clearing buffer, on a busy machine.
+  CHECK(seconds_since(start) < 5);
+  CHECK(timing.isolated.stop_reason == "max_seconds");
+  CHECK(timing.isolated.samples >= 1);
+}
+
+TEST_CASE("cpu device: a launch that does nothing is suspect", "[measure][cpu]") {
+  const auto device = make_cpu_device(1);
+  for (const CacheMode cache : {CacheMode::cold, CacheMode::warm}) {
+    const Timing timing = device->time([](int, const Launch&) {}, 1, {.cache = cache, .max_seconds = 0.2});
+    CAPTURE(timing.isolated.median_ns);
+    CHECK(timing.suspect);
+    CHECK(timing.suspect_reason.find("no longer than an empty one") != std::string::npos);
+  }
+}
+
+TEST_CASE("cpu device: amortized launches rotate over all sets when cold, isolated ones use the first",
+          "[measure][cpu]") {
+  const auto device = make_cpu_device(1);
+  std::vector<int> launches(3, 0);
+  const auto run = [&](int set, const Launch&) {
+    ++launches.at(static_cast<std::size_t>(set));
+    busy_for(20us);
+  };
+  const Timing cold = device->time(run, 3, {.max_samples = 40, .max_seconds = 0.2});
+  REQUIRE(cold.amortized);
+  CHECK(cold.amortized->input_sets == 3);
+  CHECK(launches[1] == launches[2]);
+  CHECK(launches[1] == cold.amortized->launches / 3);
+  CHECK(launches[0] > launches[1]);
+  CHECK(cold.headline == "amortized");
+
+  launches.assign(3, 0);
+  const Timing warm = device->time(run, 3, {.cache = CacheMode::warm, .max_samples = 40, .max_seconds = 0.2});
+  REQUIRE(warm.amortized);
+  CHECK(warm.amortized->input_sets == 1);
+  CHECK(launches[1] + launches[2] == 0);
+}
+
+TEST_CASE("cpu device: a launch longer than its seconds is timed isolated, a few times", "[measure][cpu]") {
+  const auto device = make_cpu_device(1);
+  int launches = 0;
+  const auto run = [&](int, const Launch&) {
+    ++launches;
+    busy_for(30ms);
+  };
+  const Timing timing = device->time(run, 4, {.cache = CacheMode::warm, .max_seconds = 0.04});
+  CHECK_FALSE(timing.amortized);
+  CHECK(timing.isolated.stop_reason == "max_seconds");
+  CHECK(launches <= 4);
+}
+
+TEST_CASE("cpu device: what a launch throws reaches the caller", "[measure][cpu]") {
+  const auto device = make_cpu_device(1);
+  CHECK_THROWS_WITH(device->time([](int, const Launch&) { throw std::runtime_error("no such tile"); }, 1, {}),
+                    "no such tile");
+}
+
+TEST_CASE("cpu device: a cold read takes longer than a warm one", "[measure][cpu]") {
+  const auto device = make_cpu_device(0);
+  const std::vector<std::uint64_t> words(device->cache_bytes() / 64, 3);  // an eighth of the last-level cache
+  std::uint64_t sum = 0;
+  const auto read = [&](int, const Launch&) { sum += sum_of(words); };
+  const Timing cold = device->time(read, 1, {.max_samples = 100, .max_seconds = 1});
+  const Timing warm = device->time(read, 1, {.cache = CacheMode::warm, .max_samples = 1000, .max_seconds = 1});
+  CHECK(sum > 0);
+  CHECK(cold.isolated.min_ns > warm.isolated.min_ns);
+}
+
+TEST_CASE("cpu device: ceilings are rates that a machine can have, measured in little time", "[measure][cpu]") {
+  const auto device = make_cpu_device(0);
+  device->measure_ceilings();  // first touch of the buffer
+  const auto start = std::chrono::steady_clock::now();
+  const Ceilings ceilings = device->measure_ceilings();
+  CHECK(seconds_since(start) < 3);  // 0.3 s on an idle machine
+  REQUIRE(ceilings.read_bytes_per_s);
+  REQUIRE(ceilings.copy_bytes_per_s);
+  REQUIRE(ceilings.f32_flops_per_s);
+  CHECK_FALSE(ceilings.f16_flops_per_s);
+  CHECK(*ceilings.read_bytes_per_s > 1e8);
+  CHECK(*ceilings.read_bytes_per_s < 1e13);
+  CHECK(*ceilings.copy_bytes_per_s > 1e8);
+  CHECK(*ceilings.copy_bytes_per_s < 1e13);
+  // A dependent chain of scalar multiply-adds, 4 or 5 cycles each, runs near 1 GFLOP/s on one core; vectors and
+  // independent accumulators must be far above it even on a shared machine.
+  CHECK(*ceilings.f32_flops_per_s > 4e9);
+}
+
+TEST_CASE("cpu device: noise is measured and finite", "[measure][cpu]") {
+  const Noise noise = make_cpu_device(1)->measure_noise();
+  CHECK(noise.repeat_ratio >= 0);
+  CHECK(noise.event_resolution_ns > 0);
+  CHECK(noise.event_resolution_ns < 1e6);
+  CHECK(noise.empty_launch_ns >= noise.event_resolution_ns / 2);
+}
+
+TEST_CASE("cpu device: memory can be poisoned, zeroed and copied", "[measure][cpu]") {
+  const auto device = make_cpu_device(2);
+  void* const memory = device->allocate(1000);
+  device->set_all_bits(memory, 1000);
+  std::vector<unsigned char> read(1000);
+  device->copy_to_host(read.data(), memory, 1000);
+  CHECK(read == std::vector<unsigned char>(1000, 0xff));
+  device->set_zero(memory, 999);
+  device->copy_to_host(read.data(), memory, 1000);
+  CHECK(read[998] == 0);
+  CHECK(read[999] == 0xff);
+  device->release(memory);
+  CHECK(device->launch().threads == 2);
+  CHECK_FALSE(device->gpu());
+}
+
+TEST_CASE("cpu device: the slices of a team cover a buffer once, in whole pages", "[measure][cpu]") {
+  std::vector<std::byte> buffer(10 * 4096 + 17);
+  for (const int threads : {1, 3, 16}) {
+    CAPTURE(threads);
+    std::size_t covered = 0;
+    for (int thread = 0; thread < threads; ++thread) {
+      const auto slice = thread_slice(std::span(buffer), thread, threads);
+      CHECK(slice.data() == buffer.data() + covered);
+      covered += slice.size();
+      CHECK((covered % 4096 == 0 || covered == buffer.size()));
+    }
+    CHECK(covered == buffer.size());
+  }
+}
+
+#ifndef INFEROMETER_WITH_CUDA
+TEST_CASE("gpu device: a build without CUDA says so", "[measure][gpu]") {
+  std::string reason;
+  CHECK(make_gpu_device(0, reason) == nullptr);
+  CHECK(reason.find("this build has no CUDA: ") == 0);
+}
+#endif

@@ -1,0 +1,79 @@
+#include "harness/measure/memory_ledger.hpp"
+
+#include <thread>
+#include <vector>
+
+#include "tests/support/catch.hpp"
+
+using namespace inferometer;
+
+TEST_CASE("ledger: memory is held from allocation to the last owner, and the peak stays", "[measure][ledger]") {
+  const auto device = make_cpu_device(1);
+  MemoryLedger ledger(*device, 1 << 20);
+  auto inputs = ledger.allocate(1000, "inputs");
+  {
+    const auto workspace = ledger.allocate(500, "workspace");
+    const auto second_owner = workspace;
+    CHECK(ledger.held_bytes() == 1500);
+  }
+  CHECK(ledger.held_bytes() == 1000);
+  inputs.reset();
+  const auto draft = ledger.allocate(200, "draft_tokens");
+  CHECK(ledger.held_bytes() == 200);
+  CHECK(ledger.peak_bytes() == 1500);
+  CHECK(ledger.peak_by_role() ==
+        std::map<std::string, std::size_t>{{"inputs", 1000}, {"workspace", 500}, {"draft_tokens", 200}});
+}
+
+TEST_CASE("ledger: past its limit an allocation is refused with the bytes asked for and left", "[measure][ledger]") {
+  const auto device = make_cpu_device(1);
+  MemoryLedger ledger(*device, 4096);
+  const auto held = ledger.allocate(4000, "inputs");
+  try {
+    ledger.allocate(97, "outputs");
+    FAIL("97 bytes past 4000 of 4096 were given");
+  } catch (const OutOfMemory& error) {
+    CHECK(error.asked_bytes() == 97);
+    CHECK(error.free_bytes() == 96);
+    CHECK(std::string(error.what()).find("outputs") != std::string::npos);
+  }
+  CHECK(ledger.peak_bytes() == 4000);
+  CHECK(ledger.allocate(96, "outputs") != nullptr);
+}
+
+TEST_CASE("ledger: a device's refusal leaves nothing held and no peak", "[measure][ledger]") {
+  const auto device = make_cpu_device(1);
+  constexpr std::size_t kMoreThanAnyMachine = std::size_t{1} << 50;
+  MemoryLedger ledger(*device, std::size_t{1} << 60);
+  CHECK_THROWS_AS(ledger.allocate(kMoreThanAnyMachine, "inputs"), OutOfMemory);
+  CHECK(ledger.held_bytes() == 0);
+  CHECK(ledger.peak_bytes() == 0);
+}
+
+TEST_CASE("ledger: allocations outlive the ledger object", "[measure][ledger]") {
+  const auto device = make_cpu_device(1);
+  std::shared_ptr<void> memory;
+  {
+    MemoryLedger ledger(*device, 4096);
+    memory = ledger.allocate(64, "inputs");
+  }
+  static_cast<char*>(memory.get())[63] = 7;
+  CHECK(static_cast<char*>(memory.get())[63] == 7);
+}
+
+TEST_CASE("ledger: threads that allocate together lose no byte", "[measure][ledger]") {
+  const auto device = make_cpu_device(1);
+  MemoryLedger ledger(*device, std::size_t{1} << 30);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&ledger, t] {
+      for (int i = 1; i <= 200; ++i) {
+        const auto kept = ledger.allocate(static_cast<std::size_t>(i), "role" + std::to_string(t));
+        const auto shared = ledger.allocate(1, "inputs");
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(ledger.held_bytes() == 0);
+  CHECK(ledger.peak_bytes() <= 4 * 201);
+  CHECK(ledger.peak_by_role()["role0"] == 200);
+}
