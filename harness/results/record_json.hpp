@@ -1,0 +1,29 @@
+// Records, problems and environments as JSON: the fields of a results file (README, "Results").
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/results/environment.hpp"
+#include "harness/results/json.hpp"
+#include "harness/results/record.hpp"
+
+namespace inferometer {
+
+Json fields_json(const Fields& fields);
+Fields fields_from_json(const Json& json);
+
+// Numbers that are not finite become null, and the record's reason says which.
+Json record_json(const Record& record);
+Record record_from_json(const Json& json);  // throws Json::exception or std::runtime_error for what is no record
+
+Json measure_json(const MeasureConfig& config);
+MeasureConfig measure_from_json(const Json& json);
+
+Json device_report_json(const DeviceReport& report);
+DeviceReport device_report_from_json(const Json& json);
+
+// "environment" of a results file: the program is this one.
+Json environment_json(const HostInfo& host, const DeviceReport& devices, const std::vector<std::string>& argv);
+
+}  // namespace inferometer

@@ -1,0 +1,89 @@
+#include "harness/results/results_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "harness/results/record_json.hpp"
+
+namespace inferometer {
+namespace {
+
+// Options of `run` that change what a row measures; the others choose rows and files.
+constexpr std::array<std::string_view, 4> kOptionsWithValue{"--set", "--seed", "--variants", "--devices"};
+constexpr std::string_view kQuick = "--quick";
+
+std::string shell_quoted(const std::string& word) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:+@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+}  // namespace
+
+std::optional<Speedup> speedup(const Record& row, const Record& baseline) {
+  if (row.status != Status::ok || baseline.status != Status::ok || !row.timing || !baseline.timing) return std::nullopt;
+  if (row.id == baseline.id) return Speedup{};
+  const Timing& ours = *row.timing;
+  const Timing& theirs = *baseline.timing;
+  const IsolatedTiming& one = ours.isolated;
+  const IsolatedTiming& other = theirs.isolated;
+  if (!(ours.headline_ns > 0 && theirs.headline_ns > 0 && one.ci_low_ns > 0 && other.median_ns > 0))
+    return std::nullopt;
+  const double ratio = theirs.headline_ns / ours.headline_ns;
+  // An amortized headline is a mean without an interval of its own: the isolated one's relative width stands for it.
+  return Speedup{.ratio = ratio,
+                 .low = ratio * (other.ci_low_ns / other.median_ns) / (one.ci_high_ns / one.median_ns),
+                 .high = ratio * (other.ci_high_ns / other.median_ns) / (one.ci_low_ns / one.median_ns)};
+}
+
+std::optional<Speedup> speedup_in(const RecordsById& records, const SweepRow& row) {
+  const auto own = records.find(row.id);
+  const auto baseline = records.find(row.baseline_id);
+  if (own == records.end() || baseline == records.end()) return std::nullopt;
+  return speedup(own->second, baseline->second);
+}
+
+std::string reproduce_line(const std::string& config_path, const std::string& row_id,
+                           const std::vector<std::string>& argv) {
+  std::string line = "./inferometer run " + shell_quoted(config_path) + " --row " + row_id;
+  for (std::size_t i = 0; i < argv.size(); ++i) {
+    const std::string name = argv[i].substr(0, argv[i].find('='));
+    if (argv[i] == kQuick) line += " " + argv[i];
+    if (std::find(kOptionsWithValue.begin(), kOptionsWithValue.end(), name) == kOptionsWithValue.end()) continue;
+    line += " " + shell_quoted(argv[i]);
+    if (name.size() == argv[i].size() && i + 1 < argv.size()) line += " " + shell_quoted(argv[++i]);
+    // --set takes several: key=value words up to the next option or config
+    while (name == "--set" && i + 1 < argv.size() && argv[i + 1].find('=') != std::string::npos &&
+           !argv[i + 1].starts_with("-"))
+      line += " " + shell_quoted(argv[++i]);
+  }
+  return line;
+}
+
+Json results_json(const Sweep& sweep, const RunInfo& run, const RecordsById& records) {
+  Json rows = Json::array();
+  for (const SweepRow& row : sweep.rows) {
+    const auto found = records.find(row.id);
+    if (found == records.end()) continue;
+    Json json = record_json(found->second);
+    const auto against = speedup_in(records, row);
+    json["speedup"] = against ? Json(against->ratio) : Json(nullptr);
+    json["speedup_ci"] = against ? Json::array({against->low, against->high}) : Json(nullptr);
+    json["reproduce"] = reproduce_line(sweep.path, row.id, run.argv);
+    rows.push_back(std::move(json));
+  }
+  return {{"schema", "inferometer.results/1"},
+          {"name", sweep.name},
+          {"started_at", run.started_at},
+          {"finished_at", run.finished_at},
+          {"config", Json::parse(sweep.config_text, nullptr, /*allow_exceptions=*/true, /*ignore_comments=*/true)},
+          {"config_sha256", sweep.config_sha256},
+          {"seed", run.seed},
+          {"environment", environment_json(run.host, run.devices, run.argv)},
+          {"rows", std::move(rows)}};
+}
+
+}  // namespace inferometer

@@ -1,0 +1,45 @@
+// A results file: all rows of a run, set against their baseline, with all that is needed to repeat them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/results/environment.hpp"
+#include "harness/results/json.hpp"
+#include "harness/results/record.hpp"
+#include "harness/sweep/sweep.hpp"
+
+namespace inferometer {
+
+// Ratio of two headline times, baseline over row, with the interval that the confidence intervals of both medians
+// leave. Only between rows that are ok: a suspect time makes no claim.
+struct Speedup {
+  double ratio = 1;
+  double low = 1;
+  double high = 1;
+};
+std::optional<Speedup> speedup(const Record& row, const Record& baseline);
+
+using RecordsById = std::map<std::string, Record>;
+
+// Of `row` in this run; none without a baseline or where either has no time.
+std::optional<Speedup> speedup_in(const RecordsById& records, const SweepRow& row);
+
+// The command that measures one row again under the same conditions, from the command line of this run.
+std::string reproduce_line(const std::string& config_path, const std::string& row_id,
+                           const std::vector<std::string>& argv);
+
+struct RunInfo {
+  std::string started_at;
+  std::string finished_at;
+  std::uint64_t seed = 1;
+  std::vector<std::string> argv;
+  HostInfo host;
+  DeviceReport devices;
+};
+
+// Rows of the sweep without a record (an interrupted run) are left out.
+Json results_json(const Sweep& sweep, const RunInfo& run, const RecordsById& records);
+
+}  // namespace inferometer

@@ -1,0 +1,52 @@
+#include "harness/run/rates.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace inferometer {
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+constexpr double kCeilingError = 1.05;
+
+std::optional<double> arithmetic_ceiling(Arithmetic arithmetic, const Ceilings& ceilings, bool on_gpu) {
+  // Processors compute 16-bit and 8-bit products in f32 lanes; the f32 rate is their ceiling.
+  if (!on_gpu || arithmetic == Arithmetic::f32) return ceilings.f32_flops_per_s;
+  return arithmetic == Arithmetic::int8_matmul ? ceilings.int8_ops_per_s : ceilings.f16_flops_per_s;
+}
+
+// Least nanoseconds for `amount` at `per_s`; 0 without a ceiling.
+double least_ns(double amount, const std::optional<double>& per_s) {
+  return per_s && *per_s > 0 ? amount / *per_s * kNsPerSecond : 0;
+}
+
+}  // namespace
+
+Rates rates_of(const Work& work, double ns, const Ceilings& ceilings, bool on_gpu) {
+  Rates rates;
+  if (!(ns > 0)) return rates;
+  if (work.flops > 0) rates.flops_per_s = work.flops / ns * kNsPerSecond;
+  if (work.bytes > 0) rates.bytes_per_s = work.bytes / ns * kNsPerSecond;
+  const double compute_ns = least_ns(work.flops, arithmetic_ceiling(work.arithmetic, ceilings, on_gpu));
+  const double memory_ns = least_ns(work.bytes, ceilings.read_bytes_per_s);
+  if (compute_ns <= 0 && memory_ns <= 0) return rates;
+  rates.limit = compute_ns >= memory_ns ? "compute" : "memory";
+  rates.fraction_of_ceiling = std::max(compute_ns, memory_ns) / ns;
+  return rates;
+}
+
+std::string faster_than_possible(const Work& work, double ns, const Ceilings& ceilings, bool on_gpu, CacheMode cache) {
+  const auto sentence = [&](double least, const char* limit) {
+    char text[160];
+    std::snprintf(text, sizeof text, "faster than the %s ceiling allows: %.4g ns, at least %.4g ns are needed", limit,
+                  ns, least);
+    return std::string(text);
+  };
+  const double compute_ns = least_ns(work.flops, arithmetic_ceiling(work.arithmetic, ceilings, on_gpu));
+  const double memory_ns = cache == CacheMode::cold ? least_ns(work.bytes, ceilings.read_bytes_per_s) : 0;
+  if (compute_ns > kCeilingError * ns && compute_ns >= memory_ns) return sentence(compute_ns, "compute");
+  if (memory_ns > kCeilingError * ns) return sentence(memory_ns, "memory");
+  return {};
+}
+
+}  // namespace inferometer

@@ -1,0 +1,140 @@
+#include "harness/run/row_executor.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "harness/results/record_json.hpp"
+#include "harness/run/protocol.hpp"
+#include "harness/run/row_record.hpp"
+
+namespace inferometer {
+namespace {
+
+using Clock = WorkerProcess::Clock;
+
+constexpr std::chrono::seconds kHelloTime{180};  // opening a GPU takes seconds, measuring all ceilings less than 30
+constexpr std::chrono::milliseconds kTick{500};
+constexpr int kStartAttempts = 2;
+
+std::chrono::nanoseconds from_seconds(double seconds) {
+  constexpr double kLongest = 1e9;  // 31 years; more would overflow the clock
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(seconds, kLongest) * 1e9));
+}
+
+std::string shown_seconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g s", seconds);
+  return text;
+}
+
+// How a worker ended, and what a silent SIGKILL most likely means.
+std::string describe_end(WorkerProcess& worker) {
+  const std::string how = worker.end();
+  if (!worker.was_killed_by_system()) return how;
+  return how + ", likely by the system for want of host memory (see the kernel's log)";
+}
+
+}  // namespace
+
+WorkerExecutor::WorkerExecutor(SessionConfig config, const InterruptGuard& interrupt, RunObserver& observer)
+    : config_(std::move(config)), interrupt_(interrupt), observer_(observer) {}
+
+WorkerExecutor::Wait WorkerExecutor::wait(Clock::time_point deadline, Json& message) {
+  while (true) {
+    switch (worker_->wait(std::min(deadline, Clock::now() + kTick), interrupt_.fd(), message)) {
+      case WorkerProcess::Event::message: return Wait::message;
+      case WorkerProcess::Event::gone: return Wait::gone;
+      case WorkerProcess::Event::interrupt: worker_.reset(); throw Interrupted();
+      case WorkerProcess::Event::timeout:
+        if (Clock::now() >= deadline) return Wait::timeout;
+        observer_.tick();
+    }
+  }
+}
+
+bool WorkerExecutor::start_worker(std::string& why) {
+  worker_ = std::make_unique<WorkerProcess>([this](const std::string& line) { observer_.output(line); });
+  observer_.phase("start");
+  Json message;
+  Wait answer = Wait::gone;
+  if (worker_->send(start_message(config_))) answer = wait(Clock::now() + kHelloTime, message);
+  if (answer == Wait::message && message.at("type") == "hello") {
+    config_.known = device_report_from_json(message.at("devices"));
+    return true;
+  }
+  why = answer == Wait::timeout ? "no answer within " + std::to_string(kHelloTime.count()) + " s"
+                                : describe_end(*worker_);
+  worker_.reset();
+  return false;
+}
+
+const DeviceReport& WorkerExecutor::start() {
+  std::string why;
+  for (int attempt = 0; attempt < kStartAttempts; ++attempt)
+    if (start_worker(why)) return *config_.known;
+  throw CannotGoOn("the worker process died before its first row, twice: " + why);
+}
+
+Record WorkerExecutor::run(const SweepRow& row) {
+  if (interrupt_.requested()) throw Interrupted();
+  if (!worker_) start();
+  phase_ = "start";
+  if (!worker_->send(row_message(row))) {  // it died between two rows: no row's fault
+    worker_.reset();
+    start();
+    if (!worker_->send(row_message(row)))
+      return row_record(row, Status::crashed, "the worker process died before this row began");
+  }
+  return await_result(row);
+}
+
+Record WorkerExecutor::await_result(const SweepRow& row) {
+  const auto deadline = Clock::now() + from_seconds(config_.row.limits.row_seconds);
+  Json message;
+  while (true) {
+    switch (wait(deadline, message)) {
+      case Wait::timeout:
+        worker_.reset();
+        return row_record(row, Status::timed_out,
+                          "no result within limits.row_seconds = " + shown_seconds(config_.row.limits.row_seconds) +
+                              "; killed in phase " + phase_);
+      case Wait::gone: {
+        const std::string reason = "worker process " + describe_end(*worker_) + "; in phase " + phase_;
+        worker_.reset();
+        return row_record(row, Status::crashed, reason);
+      }
+      case Wait::message:
+        if (message.at("type") == "phase") {
+          phase_ = message.at("name").get<std::string>();
+          observer_.phase(phase_);
+          continue;
+        }
+        RowOutcome outcome = result_from(message);
+        if (outcome.device_lost) worker_.reset();
+        return std::move(outcome.record);
+    }
+  }
+}
+
+InProcessExecutor::InProcessExecutor(SessionConfig config, const InterruptGuard& interrupt, RunObserver& observer)
+    : config_(std::move(config)), interrupt_(interrupt), observer_(observer) {}
+
+const DeviceReport& InProcessExecutor::start() {
+  try {
+    session_ = std::make_unique<Session>(config_);
+  } catch (const std::exception& error) {
+    throw CannotGoOn(error.what());
+  }
+  return session_->report();
+}
+
+Record InProcessExecutor::run(const SweepRow& row) {
+  if (interrupt_.requested()) throw Interrupted();
+  if (device_lost_)
+    throw CannotGoOn("the GPU answers every call with an error since the last row; run without --in-process");
+  RowOutcome outcome = session_->run(row, [this](std::string_view phase) { observer_.phase(phase); });
+  device_lost_ = outcome.device_lost;
+  return std::move(outcome.record);
+}
+
+}  // namespace inferometer

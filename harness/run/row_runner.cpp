@@ -1,0 +1,260 @@
+#include "harness/run/row_runner.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+
+#include "harness/judge/judge.hpp"
+#include "harness/measure/nvtx.hpp"
+#include "harness/operator/registry.hpp"
+#include "harness/results/status.hpp"
+#include "harness/run/rates.hpp"
+#include "harness/run/row_record.hpp"
+
+namespace inferometer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostSets = 64;
+constexpr double kWarmUpSeconds = 0.25;  // enough for clocks to rise and pages to map; heavy rows launch once
+constexpr double kShareOfMemory = 0.9;   // for further sets; the rest is left to libraries that allocate for themselves
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// One phase of a row, for the supervisor and for profilers.
+class Phase {
+ public:
+  Phase(const PhaseCallback& callback, std::string_view name) : range_(name) { callback(name); }
+
+ private:
+  NvtxRange range_;
+};
+
+std::size_t memory_limit(const Device& device, const std::optional<std::size_t>& limit) {
+  return limit ? std::min(*limit, device.free_bytes()) : device.free_bytes();
+}
+
+std::size_t input_bytes(const std::vector<TensorSpec>& specs) {
+  std::size_t bytes = 0;
+  for (const TensorSpec& spec : specs)
+    if (spec.role != Role::output) bytes += static_cast<std::size_t>(spec.bytes());
+  return bytes;
+}
+
+void note_memory(const MemoryLedger& ledger, Record& record) {
+  record.memory_bytes = ledger.peak_by_role();
+  record.memory_bytes["peak"] = ledger.peak_bytes();
+}
+
+// Drops what a row that failed may not show.
+void fail(Record& record, Status status, const std::string& reason) {
+  record.status = status;
+  record.reason = reason;
+  record.timing.reset();
+  record.rates.reset();
+  record.metrics.clear();
+}
+
+// Errors of asynchronous work surface once; a context that answers with an error again is beyond repair.
+bool is_lost(Device& device) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    try {
+      device.synchronize();
+      return false;
+    } catch (const std::exception&) {
+      if (attempt == 1) return true;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+RowRunner::RowRunner(Device& host, Device* gpu, const DeviceReport& report, Settings settings)
+    : host_(host), gpu_(gpu), report_(report), settings_(std::move(settings)) {}
+
+RowOutcome RowRunner::run(const SweepRow& sweep_row, const PhaseCallback& phase) {
+  RowOutcome outcome;
+  Record& record = outcome.record;
+  record = row_record(sweep_row);
+  const NvtxRange range(record.operator_name + "/" + record.variant + "/" + record.id);
+  Device* device = nullptr;
+  std::optional<MemoryLedger> ledger;
+  try {
+    ResolvedRow row;
+    row.op = find_operator(record.operator_name);
+    row.variant = find_variant(record.operator_name, record.variant);
+    if (row.op == nullptr || row.variant == nullptr)
+      throw std::runtime_error("this program has no " + record.operator_name + "/" + record.variant);
+    row.problem = row.op->parse(record.problem);
+    record.problem = row.op->describe(row.problem.get());
+    record.work = row.op->work(row.problem.get());
+    if (const std::string reason = unsupported_reason(row); !reason.empty()) {
+      fail(record, Status::unsupported, reason);
+      return outcome;
+    }
+    row.specs = row.op->tensors(row.problem.get());
+    device = row.variant->on_gpu() ? gpu_ : &host_;
+    ledger.emplace(*device, memory_limit(*device, row.variant->on_gpu() ? settings_.limits.device_bytes
+                                                                        : settings_.limits.host_bytes));
+    measure(row, *device, *ledger, phase, record);
+  } catch (const OutOfMemory& error) {
+    fail(record, Status::out_of_memory, error.what());
+  } catch (const std::bad_alloc&) {
+    fail(record, Status::out_of_memory,
+         "an allocation of host memory failed; " + std::to_string(host_.free_bytes()) + " bytes are free");
+  } catch (const std::exception& error) {
+    fail(record, Status::error, error.what());
+  } catch (...) {
+    fail(record, Status::error, "the variant threw something that is no std::exception");
+  }
+  if (ledger && record.memory_bytes.empty()) note_memory(*ledger, record);
+  if (device != nullptr && !has_timing(record.status) && is_lost(*device)) {
+    fail(record, Status::crashed, record.reason);
+    outcome.device_lost = true;
+  }
+  return outcome;
+}
+
+std::string RowRunner::unsupported_reason(const ResolvedRow& row) const {
+  const Variant& variant = *row.variant;
+  if (!variant.not_built.empty()) return variant.not_built;
+  if (const auto sentence = variant.unsupported(row.problem.get())) return *sentence;
+  if (!variant.on_gpu()) return {};
+  if (gpu_ == nullptr) return report_.gpu_absent.empty() ? "no GPU was opened" : report_.gpu_absent;
+  if (const int sm = report_.gpu ? report_.gpu->sm : 0; sm < variant.min_sm)
+    return "needs compute capability " + std::to_string(variant.min_sm / 10) + "." +
+           std::to_string(variant.min_sm % 10) + " or newer, this GPU has " + std::to_string(sm / 10) + "." +
+           std::to_string(sm % 10);
+  return {};
+}
+
+void RowRunner::measure(const ResolvedRow& row, Device& device, MemoryLedger& ledger, const PhaseCallback& phase,
+                        Record& record) {
+  std::shared_ptr<void> workspace_memory;
+  std::span<std::byte> workspace;
+  std::vector<std::unique_ptr<TensorSet>> sets;
+  {
+    const Phase prepare(phase, "prepare");
+    if (const std::size_t bytes = row.variant->workspace_bytes(row.problem.get()); bytes > 0) {
+      workspace_memory = ledger.allocate(bytes, "workspace");
+      device.set_zero(workspace_memory.get(), bytes);
+      workspace = {static_cast<std::byte*>(workspace_memory.get()), bytes};
+    }
+    sets.push_back(std::make_unique<TensorSet>(row, device, ledger, settings_.seed, workspace));
+    device.synchronize();
+  }
+  const std::size_t set_bytes = ledger.held_bytes() - workspace.size();
+  double launch_seconds = 0;
+  {
+    const Phase checking(phase, "check");
+    launch_seconds = check(row, device, *sets.front(), record);
+    note_memory(ledger, record);  // before further sets: what this row needs, not what timing adds
+    if (record.status != Status::ok) return;
+  }
+  {
+    const Phase warm_up(phase, "warm-up");
+    for (auto& set : more_sets(row, device, ledger, set_bytes, workspace)) sets.push_back(std::move(set));
+    const auto start = Clock::now();
+    for (const auto& set : sets) {  // the check launched the first set already: a long launch is not repeated
+      if (launch_seconds + seconds_since(start) > kWarmUpSeconds) break;
+      set->launch(device.launch());
+      device.synchronize();
+    }
+  }
+  {
+    const Phase measuring(phase, "measure");
+    const auto launch = [&](int set, const Launch& own) { sets[static_cast<std::size_t>(set)]->launch(own); };
+    record.timing = device.time(launch, static_cast<int>(sets.size()), settings_.measure);
+    device.synchronize();
+    const bool rotates_out = sets.size() * input_bytes(row.specs) > 2 * device.cache_bytes();
+    if (record.timing->amortized)
+      record.timing->amortized->cache =
+          settings_.measure.cache == CacheMode::cold && rotates_out ? CacheMode::cold : CacheMode::warm;
+  }
+  {
+    const Phase checking(phase, "check");
+    check(row, device, *sets.back(), record);  // the last set: also finds state that belongs to another set
+    record.check->repeated_after_timing = true;
+    if (record.status != Status::ok) return fail(record, record.status, "after timing: " + record.reason);
+  }
+  add_rates(device, record);
+}
+
+double RowRunner::check(const ResolvedRow& row, Device& device, TensorSet& set, Record& record) {
+  set.poison_outputs();
+  device.synchronize();
+  const auto start = Clock::now();
+  set.launch(device.launch());
+  device.synchronize();
+  const double seconds = seconds_since(start);
+
+  MemoryLedger host(host_, memory_limit(host_, settings_.limits.host_bytes));
+  const std::vector<std::shared_ptr<void>> outputs = set.read_outputs(host);
+  std::vector<OutputView> views;
+  std::vector<const void*> pointers;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    pointers.push_back(outputs[i].get());
+    if (row.specs[i].role == Role::output) views.push_back({&row.specs[i], outputs[i].get()});
+  }
+  const Inputs inputs(row.specs, settings_.seed);
+  const auto tolerance = [&](std::string_view tensor) { return row.op->tolerance(row.problem.get(), tensor); };
+  record.check = judge(views, expected(row, inputs), tolerance, row.op->reference, report_.threads_used);
+  if (!record.check->passed) {
+    fail(record, Status::incorrect, record.check->reason);
+  } else {
+    record.status = Status::ok;
+    record.metrics = row.op->metrics(row.problem.get(), inputs, pointers, report_.threads_used);
+  }
+  return seconds;
+}
+
+std::vector<std::unique_ptr<TensorSet>> RowRunner::more_sets(const ResolvedRow& row, Device& device,
+                                                             MemoryLedger& ledger, std::size_t set_bytes,
+                                                             std::span<std::byte> workspace) const {
+  std::vector<std::unique_ptr<TensorSet>> sets;
+  if (settings_.measure.cache == CacheMode::warm) return sets;
+  const std::size_t rotated = std::max<std::size_t>(input_bytes(row.specs), 1);
+  const std::size_t wanted = std::min(2 * device.cache_bytes() / rotated + 1, kMostSets);
+  const auto budget = static_cast<std::size_t>(
+      kShareOfMemory * static_cast<double>(memory_limit(device, row.variant->on_gpu() ? settings_.limits.device_bytes
+                                                                                      : settings_.limits.host_bytes)));
+  std::size_t used = 0;
+  // The same seed: any set's outputs can be judged with the same expected values.
+  for (std::size_t i = 1; i < wanted && used + set_bytes <= budget; ++i, used += set_bytes) {
+    try {
+      sets.push_back(std::make_unique<TensorSet>(row, device, ledger, settings_.seed, workspace));
+    } catch (const OutOfMemory&) {
+      break;  // fewer sets measure too; the amortized figure says how many, and that they fit the cache
+    }
+  }
+  return sets;
+}
+
+void RowRunner::add_rates(const Device& device, Record& record) const {
+  const bool on_gpu = &device == gpu_;
+  const Ceilings& ceilings = on_gpu ? report_.gpu_ceilings : report_.cpu_ceilings;
+  const Timing& timing = *record.timing;
+  record.rates = rates_of(*record.work, timing.headline_ns, ceilings, on_gpu);
+  const bool amortized = timing.headline == "amortized" && timing.amortized;
+  const CacheMode cache = amortized ? timing.amortized->cache : timing.isolated.cache;
+  std::string suspicion = timing.suspect ? timing.suspect_reason : std::string();
+  if (suspicion.empty()) suspicion = faster_than_possible(*record.work, timing.headline_ns, ceilings, on_gpu, cache);
+  if (timing.suspect || !suspicion.empty()) {
+    record.status = Status::suspect;
+    record.reason = suspicion.empty() ? "the clock cannot see this row" : suspicion;
+  }
+}
+
+const std::vector<ExpectedSpan>& RowRunner::expected(const ResolvedRow& row, const Inputs& inputs) {
+  std::string key = row.op->name + " " + to_string(row.op->describe(row.problem.get()));
+  if (reference_.key != key) {
+    reference_.key.clear();  // `expect` may throw
+    reference_.spans = row.op->expect(row.problem.get(), inputs, settings_.seed, report_.threads_used);
+    reference_.key = std::move(key);
+  }
+  return reference_.spans;
+}
+
+}  // namespace inferometer

@@ -1,0 +1,64 @@
+// Runs one row on its device: inputs, prepare, check, time, check again, record. Knows no backend.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/results/environment.hpp"
+#include "harness/results/record.hpp"
+#include "harness/run/tensor_set.hpp"
+#include "harness/sweep/sweep.hpp"
+
+namespace inferometer {
+
+// What is going on, as it begins: "prepare", "check", "warm-up", "measure".
+using PhaseCallback = std::function<void(std::string_view phase)>;
+
+struct RowOutcome {
+  Record record;
+  bool device_lost = false;  // its context answers every call with an error now: only a new process gets a working one
+};
+
+class RowRunner {
+ public:
+  struct Settings {
+    std::uint64_t seed = 1;
+    MeasureConfig measure;
+    Limits limits;
+  };
+
+  // `gpu` is null where there is none; `report` says why. Device and report outlive the runner.
+  RowRunner(Device& host, Device* gpu, const DeviceReport& report, Settings settings);
+
+  // Never throws: what goes wrong is the record's status and reason.
+  RowOutcome run(const SweepRow& row, const PhaseCallback& phase);
+
+ private:
+  struct Reference {  // of the latest problem: the variants of one problem follow one another
+    std::string key;
+    std::vector<ExpectedSpan> spans;
+  };
+
+  // The sentence why this row cannot run here; empty when it can.
+  std::string unsupported_reason(const ResolvedRow& row) const;
+  void measure(const ResolvedRow& row, Device& device, MemoryLedger& ledger, const PhaseCallback& phase,
+               Record& record);
+  // Runs `set` once on poisoned outputs and judges them. Returns seconds of the launch.
+  double check(const ResolvedRow& row, Device& device, TensorSet& set, Record& record);
+  std::vector<std::unique_ptr<TensorSet>> more_sets(const ResolvedRow& row, Device& device, MemoryLedger& ledger,
+                                                    std::size_t set_bytes, std::span<std::byte> workspace) const;
+  void add_rates(const Device& device, Record& record) const;
+  const std::vector<ExpectedSpan>& expected(const ResolvedRow& row, const Inputs& inputs);
+
+  Device& host_;
+  Device* gpu_;
+  const DeviceReport& report_;
+  Settings settings_;
+  Reference reference_;
+};
+
+}  // namespace inferometer

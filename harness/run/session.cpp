@@ -1,0 +1,36 @@
+#include "harness/run/session.hpp"
+
+#include "harness/operator/registry.hpp"
+
+namespace inferometer {
+
+SessionConfig session_config(const Sweep& sweep, std::uint64_t seed, int gpu_ordinal) {
+  SessionConfig config;
+  config.row = {.seed = seed, .measure = sweep.measure, .limits = sweep.limits};
+  config.gpu_ordinal = gpu_ordinal;
+  for (const SweepRow& row : sweep.rows) {
+    const Variant* variant = find_variant(row.operator_name, row.variant);
+    if (variant == nullptr || !variant->not_built.empty()) continue;  // needs no device to say so
+    (variant->on_gpu() ? config.gpu_rows : config.cpu_rows) = true;
+  }
+  return config;
+}
+
+Session::Session(const SessionConfig& config) : host_(make_cpu_device(0)) {
+  if (config.known) report_ = *config.known;
+  report_.threads_used = host_->launch().threads;
+  report_.gpu_absent = "no row needs the GPU";
+  if (config.gpu_rows) {
+    report_.gpu_absent.clear();
+    gpu_ = make_gpu_device(config.gpu_ordinal, report_.gpu_absent);
+  }
+  report_.gpu = gpu_ ? gpu_->gpu() : std::nullopt;
+  if (!config.known) {
+    if (config.cpu_rows) report_.cpu_ceilings = host_->measure_ceilings();
+    if (gpu_) report_.gpu_ceilings = gpu_->measure_ceilings();
+    if (gpu_ || config.cpu_rows) report_.noise = (gpu_ ? *gpu_ : *host_).measure_noise();
+  }
+  runner_ = std::make_unique<RowRunner>(*host_, gpu_.get(), report_, config.row);
+}
+
+}  // namespace inferometer

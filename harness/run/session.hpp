@@ -1,0 +1,36 @@
+// The devices of one process, opened and measured, and the rows run on them.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "harness/run/row_runner.hpp"
+
+namespace inferometer {
+
+struct SessionConfig {
+  RowRunner::Settings row;
+  int gpu_ordinal = 0;
+  bool cpu_rows = false;
+  bool gpu_rows = false;              // without any, the GPU is never opened
+  std::optional<DeviceReport> known;  // ceilings and noise measured before: not measured again
+};
+
+// What the rows of `sweep` need.
+SessionConfig session_config(const Sweep& sweep, std::uint64_t seed, int gpu_ordinal);
+
+class Session {
+ public:
+  explicit Session(const SessionConfig& config);
+
+  const DeviceReport& report() const { return report_; }
+  RowOutcome run(const SweepRow& row, const PhaseCallback& phase) { return runner_->run(row, phase); }
+
+ private:
+  std::unique_ptr<Device> host_;
+  std::unique_ptr<Device> gpu_;
+  DeviceReport report_;
+  std::unique_ptr<RowRunner> runner_;
+};
+
+}  // namespace inferometer

@@ -1,0 +1,55 @@
+// A worker process as its supervisor sees it: started, spoken to, waited for, ended.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "harness/results/json.hpp"
+#include "harness/run/lines.hpp"
+
+namespace inferometer {
+
+class WorkerProcess {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using LineCallback = std::function<void(const std::string& line)>;
+
+  // Starts this program again as a worker. `on_output` gets each line the worker prints.
+  // Throws std::system_error when no process can be started.
+  explicit WorkerProcess(LineCallback on_output);
+  ~WorkerProcess();  // kills it
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  bool send(const Json& message);  // false: it is gone
+
+  enum class Event { message, gone, timeout, interrupt };
+  // Waits until the worker says something, ends, `deadline` passes or `interrupt_fd` is readable. The message is in
+  // `message`. What is no message counts as gone: the worker's memory cannot be trusted any more.
+  Event wait(Clock::time_point deadline, int interrupt_fd, Json& message);
+
+  // Ends the process, gently if it ended by itself, and says how it ended: "killed by SIGSEGV", "exit code 1".
+  // Includes its last printed lines.
+  std::string end();
+
+  bool was_killed_by_system() const { return killed_by_system_; }  // SIGKILL, and not from here; known after end()
+
+ private:
+  void read_output();
+
+  pid_t pid_ = -1;
+  FileDescriptor socket_;
+  FileDescriptor output_;
+  LineReader messages_;
+  LineReader output_lines_;
+  LineCallback on_output_;
+  std::deque<std::string> last_lines_;
+  bool killed_by_system_ = false;
+};
+
+}  // namespace inferometer
