@@ -34,15 +34,14 @@ std::optional<AmortizedTiming> GpuSampler::amortized(const Device::Run& run, int
 
   const double stretch_ns = turns * turn_ns;
   const int replays = static_cast<int>(std::clamp(budget_ns / stretch_ns - 1, 1.0, graph ? kMostReplays : 1.0));
-  const Slot& slot = slots_.front();
   launch_spin(kLeadNs, nullptr, launch_.stream);
   queue_stretch();  // brings caches and clocks into the state in which the timed ones find them
-  INFEROMETER_CUDA_CHECK(cudaEventRecord(slot.start.get(), launch_.stream));
+  INFEROMETER_CUDA_CHECK(cudaEventRecord(start_.get(), launch_.stream));
   for (int i = 0; i < replays; ++i) queue_stretch();
-  INFEROMETER_CUDA_CHECK(cudaEventRecord(slot.stop.get(), launch_.stream));
+  INFEROMETER_CUDA_CHECK(cudaEventRecord(stop_.get(), launch_.stream));
   INFEROMETER_CUDA_CHECK(cudaStreamSynchronize(launch_.stream));
   const int timed = launches * replays;
-  return AmortizedTiming{.launches = timed, .mean_ns = elapsed_ns(slot.start, slot.stop) / timed, .input_sets = sets};
+  return AmortizedTiming{.launches = timed, .mean_ns = elapsed_ns(start_, stop_) / timed, .input_sets = sets};
 }
 
 }  // namespace inferometer

@@ -121,7 +121,11 @@ std::unique_ptr<Device> make_gpu_device(int ordinal, std::string& reason) {
   const cudaError_t code = cudaGetDeviceCount(&count);
   if (code != cudaSuccess) {
     cudaGetLastError();  // answered here
-    reason = std::string("no usable GPU: ") + cudaGetErrorName(code) + " (" + cudaGetErrorString(code) + ")";
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+      reason = "no usable GPU: no NVIDIA driver is loaded";
+    else
+      reason = std::string("no usable GPU: ") + cudaGetErrorName(code) + " (" + cudaGetErrorString(code) + ")";
     return nullptr;
   }
   if (ordinal < 0 || ordinal >= count) {

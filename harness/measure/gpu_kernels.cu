@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cuda/ptx>
 
 #include "harness/measure/gpu_kernels.hpp"
@@ -8,7 +9,7 @@ namespace inferometer {
 namespace {
 
 constexpr int kBlockThreads = 512;
-constexpr int kReadUnroll = 8;       // 16-byte loads in flight per thread: 128 bytes x 2048 threads cover the latency
+constexpr int kReadUnroll = 4;       // 16-byte loads in flight per thread: 64 bytes x 2048 threads cover the latency
 constexpr int kAccumulators = 16;    // multiply-adds in flight per thread; 4 would hide the latency of one
 constexpr int kTickGiveUp = 100000;  // cycles; a global timer that stands still must not hang the stream
 
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(kBlockThreads) multiply_add_kernel(int turns, 
 #pragma unroll
   for (int i = 0; i < kAccumulators; ++i)
     accumulators[i] = normal_at(i, blockIdx.x * kBlockThreads + threadIdx.x, 1.0F / 65536);
-#pragma unroll 8
+#pragma unroll 32
   for (int turn = 0; turn < turns; ++turn) {
 #pragma unroll
     for (int i = 0; i < kAccumulators; ++i) accumulators[i] = fmaf(accumulators[i], factor, term);
@@ -134,9 +135,14 @@ void launch_fill_random_bytes(void* destination, std::size_t bytes, std::uint64_
 }
 
 void launch_read(const void* data, std::size_t bytes, std::uint32_t* sink, ClockSample* clock, Stream stream) {
-  constexpr int kBlocksPerMultiprocessor = 4;  // 2048 threads: all that fit
+  constexpr std::int64_t kTileBytes = std::int64_t{kReadUnroll} * kBlockThreads * sizeof(uint4);
+  constexpr std::int64_t kResidentBlocks = 2048 / kBlockThreads;  // on one multiprocessor of 8.0 or 9.0
   const auto vectors = static_cast<std::int64_t>(bytes / sizeof(uint4));
-  read_kernel<<<multiprocessors() * kBlocksPerMultiprocessor, kBlockThreads, 0, stream>>>(
+  // One tile a block reads fastest (4.61 against 4.58 TB/s on an H200). A clock sample needs a block that lasts as long
+  // as the kernel, so there the blocks are no more than fit, and loop.
+  std::int64_t blocks = (static_cast<std::int64_t>(bytes) + kTileBytes - 1) / kTileBytes;
+  if (clock != nullptr) blocks = std::min(blocks, multiprocessors() * kResidentBlocks);
+  read_kernel<<<static_cast<unsigned>(std::max<std::int64_t>(blocks, 1)), kBlockThreads, 0, stream>>>(
       static_cast<const uint4*>(data), vectors, sink, clock);
   INFEROMETER_CUDA_CHECK(cudaGetLastError());
 }

@@ -27,10 +27,10 @@ inline void check_cuda(cudaError_t code, const char* call, const char* file, int
 }
 
 // For destructors: says what failed on standard error and goes on. Once a context is lost every call returns the same
-// code, so only a change of code is worth a line.
+// code, so only a change of code is worth a line. At the end of the process the driver has freed everything already.
 inline void report_cuda(cudaError_t code, const char* call, const char* file, int line) noexcept {
   static std::atomic<cudaError_t> last_reported{cudaSuccess};
-  if (code == cudaSuccess || last_reported.exchange(code) == code) return;
+  if (code == cudaSuccess || code == cudaErrorCudartUnloading || last_reported.exchange(code) == code) return;
   std::fprintf(stderr, "%s:%d: %s failed: %s (%s)\n", file, line, call, cudaGetErrorName(code),
                cudaGetErrorString(code));
 }
