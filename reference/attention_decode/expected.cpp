@@ -18,7 +18,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kTokensAtOnce = 256;    // keys or values held in double precision
 constexpr std::int64_t kRowsPerPair = 16;      // of the q_len * group rows that share a KV head
 constexpr std::int64_t kMostPairs = 64;        // far more than a wrong tile could hide from
-constexpr std::int64_t kWork = 1'000'000'000;  // multiply-adds in all, a few tenths of a second of one core
+constexpr std::int64_t kWork = 1'000'000'000;  // multiply-adds in all: a few tenths of a second of one core
+constexpr std::int64_t kElementWork = 16;      // to generate an element of K or V costs as much as so many
 
 struct Pair {
   std::int64_t sequence;
@@ -29,9 +30,8 @@ std::vector<Pair> sample_pairs(const Problem& p, const std::vector<std::int32_t>
   const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
   std::int64_t sum = 0;
   for (const std::int32_t length : lengths) sum += length;
-  // Generating an element of K or V costs about as much as four multiply-adds.
   const std::int64_t rows = std::min(kRowsPerPair, p.q_len * (p.q_heads / p.kv_heads));
-  const std::int64_t pair_work = std::max<std::int64_t>(1, sum / p.batch * 2 * p.head_dim * (rows + 4));
+  const std::int64_t pair_work = std::max<std::int64_t>(1, sum / p.batch * 2 * p.head_dim * (rows + kElementWork));
   const std::int64_t count = std::clamp<std::int64_t>(kWork / pair_work, 2, kMostPairs);
   std::vector<std::int64_t> flat = sample_rows(p.batch * p.kv_heads, count, seed);
   flat.push_back((shortest - lengths.begin()) * p.kv_heads);
