@@ -1,4 +1,4 @@
-// The statuses' names in JSON, and which of them carry numbers.
+// Small answers about records: names of statuses, which of them carry numbers, which cache a time is of.
 #pragma once
 
 #include <array>
@@ -35,6 +35,11 @@ constexpr std::optional<Status> parse_status(std::string_view text) {
 
 // The outputs were right twice: timing and rates may be shown.
 constexpr bool has_timing(Status status) { return status == Status::ok || status == Status::suspect; }
+
+// Of the figure that rates are made of.
+inline CacheMode headline_cache(const Timing& timing) {
+  return timing.headline == "amortized" && timing.amortized ? timing.amortized->cache : timing.isolated.cache;
+}
 
 // Nothing went wrong: exit code 0.
 constexpr bool is_success(Status status) { return status == Status::ok || status == Status::unsupported; }

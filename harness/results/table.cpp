@@ -87,7 +87,10 @@ class Table {
     const std::string rate = rates ? shown_rate(*rates) : "";
     cell(!rate.empty(), rate);
     const bool of_ceiling = rates && rates->fraction_of_ceiling;
-    cell(of_ceiling, of_ceiling ? formatted("%.0f %% ", 100 * *rates->fraction_of_ceiling) + rates->limit : "");
+    const bool warm = timing && headline_cache(*timing) == CacheMode::warm;  // memory is no bound then
+    const std::string share = of_ceiling ? formatted("%.0f %% ", 100 * *rates->fraction_of_ceiling) + rates->limit
+                                         : std::string(warm ? "warm cache" : "");
+    cell(!share.empty(), share);
     cell(against.has_value(), against ? formatted("%.2fx", against->ratio) : "");
     cell(record.check.has_value(), record.check ? formatted("%.1e", record.check->rel_l2_error) : "");
     lines_.push_back(std::move(line));

@@ -11,10 +11,11 @@ namespace fs = std::filesystem;
 
 std::string resolve_output(const std::string& output) {
   if (output.empty()) throw OutputError("the output file has no name; give one with -o FILE.json");
+  std::error_code absent;  // a file that is not there yet is no error
   std::error_code error;
-  const fs::path path = fs::is_symlink(output, error) ? fs::weakly_canonical(output, error) : fs::path(output);
+  const fs::path path = fs::is_symlink(output, absent) ? fs::weakly_canonical(output, error) : fs::path(output);
   if (error) throw OutputError("cannot write " + output + ": " + error.message());
-  const fs::file_status status = fs::status(path, error);
+  const fs::file_status status = fs::status(path, absent);
   if (fs::is_directory(status) || !path.has_filename())
     throw OutputError("cannot write " + output + ": it is a folder; give a file in it, " +
                       (path / "results.json").lexically_normal().string());

@@ -22,31 +22,25 @@ double least_ns(double amount, const std::optional<double>& per_s) {
 
 }  // namespace
 
-Rates rates_of(const Work& work, double ns, const Ceilings& ceilings, bool on_gpu) {
+Rates rates_of(const Work& work, double ns, const Ceilings& ceilings, bool on_gpu, CacheMode cache) {
   Rates rates;
   if (!(ns > 0)) return rates;
   if (work.flops > 0) rates.flops_per_s = work.flops / ns * kNsPerSecond;
   if (work.bytes > 0) rates.bytes_per_s = work.bytes / ns * kNsPerSecond;
   const double compute_ns = least_ns(work.flops, arithmetic_ceiling(work.arithmetic, ceilings, on_gpu));
-  const double memory_ns = least_ns(work.bytes, ceilings.read_bytes_per_s);
+  const double memory_ns = cache == CacheMode::cold ? least_ns(work.bytes, ceilings.read_bytes_per_s) : 0;
   if (compute_ns <= 0 && memory_ns <= 0) return rates;
   rates.limit = compute_ns >= memory_ns ? "compute" : "memory";
   rates.fraction_of_ceiling = std::max(compute_ns, memory_ns) / ns;
   return rates;
 }
 
-std::string faster_than_possible(const Work& work, double ns, const Ceilings& ceilings, bool on_gpu, CacheMode cache) {
-  const auto sentence = [&](double least, const char* limit) {
-    char text[160];
-    std::snprintf(text, sizeof text, "faster than the %s ceiling allows: %.4g ns, at least %.4g ns are needed", limit,
-                  ns, least);
-    return std::string(text);
-  };
-  const double compute_ns = least_ns(work.flops, arithmetic_ceiling(work.arithmetic, ceilings, on_gpu));
-  const double memory_ns = cache == CacheMode::cold ? least_ns(work.bytes, ceilings.read_bytes_per_s) : 0;
-  if (compute_ns > kCeilingError * ns && compute_ns >= memory_ns) return sentence(compute_ns, "compute");
-  if (memory_ns > kCeilingError * ns) return sentence(memory_ns, "memory");
-  return {};
+std::string faster_than_possible(const Rates& rates) {
+  if (!rates.fraction_of_ceiling || *rates.fraction_of_ceiling <= kCeilingError) return {};
+  char text[96];
+  std::snprintf(text, sizeof text, "%.3g times as fast as the %s ceiling allows", *rates.fraction_of_ceiling,
+                rates.limit.c_str());
+  return text;
 }
 
 }  // namespace inferometer

@@ -27,11 +27,12 @@ std::string shown_seconds(double seconds) {
   return text;
 }
 
-// How a worker ended, and what a silent SIGKILL most likely means.
-std::string describe_end(WorkerProcess& worker) {
-  const std::string how = worker.end();
-  if (!worker.was_killed_by_system()) return how;
-  return how + ", likely by the system for want of host memory (see the kernel's log)";
+// How a worker ended, what a silent SIGKILL most likely means, and its last words.
+std::string describe_end(WorkerProcess& worker, const std::string& phase) {
+  std::string text = "worker process " + worker.end() + " in phase " + phase;
+  if (worker.was_killed_by_system()) text += ", likely by the system for want of host memory (see the kernel's log)";
+  if (const std::string lines = worker.last_lines(); !lines.empty()) text += "; last lines: " + lines;
+  return text;
 }
 
 }  // namespace
@@ -63,7 +64,7 @@ bool WorkerExecutor::start_worker(std::string& why) {
     return true;
   }
   why = answer == Wait::timeout ? "no answer within " + std::to_string(kHelloTime.count()) + " s"
-                                : describe_end(*worker_);
+                                : describe_end(*worker_, "start");
   worker_.reset();
   return false;
 }
@@ -72,7 +73,7 @@ const DeviceReport& WorkerExecutor::start() {
   std::string why;
   for (int attempt = 0; attempt < kStartAttempts; ++attempt)
     if (start_worker(why)) return *config_.known;
-  throw CannotGoOn("the worker process died before its first row, twice: " + why);
+  throw CannotGoOn("no worker process came up, twice: " + why);
 }
 
 Record WorkerExecutor::run(const SweepRow& row) {
@@ -99,7 +100,7 @@ Record WorkerExecutor::await_result(const SweepRow& row) {
                           "no result within limits.row_seconds = " + shown_seconds(config_.row.limits.row_seconds) +
                               "; killed in phase " + phase_);
       case Wait::gone: {
-        const std::string reason = "worker process " + describe_end(*worker_) + "; in phase " + phase_;
+        const std::string reason = describe_end(*worker_, phase_);
         worker_.reset();
         return row_record(row, Status::crashed, reason);
       }

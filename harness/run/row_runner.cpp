@@ -236,11 +236,10 @@ void RowRunner::add_rates(const Device& device, Record& record) const {
   const bool on_gpu = &device == gpu_;
   const Ceilings& ceilings = on_gpu ? report_.gpu_ceilings : report_.cpu_ceilings;
   const Timing& timing = *record.timing;
-  record.rates = rates_of(*record.work, timing.headline_ns, ceilings, on_gpu);
-  const bool amortized = timing.headline == "amortized" && timing.amortized;
-  const CacheMode cache = amortized ? timing.amortized->cache : timing.isolated.cache;
+  const CacheMode cache = headline_cache(timing);
+  record.rates = rates_of(*record.work, timing.headline_ns, ceilings, on_gpu, cache);
   std::string suspicion = timing.suspect ? timing.suspect_reason : std::string();
-  if (suspicion.empty()) suspicion = faster_than_possible(*record.work, timing.headline_ns, ceilings, on_gpu, cache);
+  if (suspicion.empty()) suspicion = faster_than_possible(*record.rates);
   if (timing.suspect || !suspicion.empty()) {
     record.status = Status::suspect;
     record.reason = suspicion.empty() ? "the clock cannot see this row" : suspicion;

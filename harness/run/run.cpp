@@ -36,10 +36,19 @@ class ProgressObserver : public RunObserver {
  public:
   explicit ProgressObserver(Progress& progress) : progress_(progress) {}
   void phase(std::string_view name) override { progress_.phase(name); }
-  void output(const std::string& line) override { progress_.message("worker: " + line); }
+  void output(const std::string& line) override {
+    constexpr int kMostLines = 20;
+    if (++lines_ <= kMostLines) progress_.message("worker: " + line);
+    if (lines_ == kMostLines) progress_.message("worker: what else this row prints is not shown");
+  }
   void tick() override { progress_.tick(); }
+  void row_started(const std::string& row) {
+    lines_ = 0;
+    progress_.row_started(row);
+  }
 
  private:
+  int lines_ = 0;  // printed by the worker in this row
   Progress& progress_;
 };
 
@@ -119,11 +128,11 @@ class Run {
     } else {
       executor = std::make_unique<WorkerExecutor>(config, interrupt, observer);
     }
-    progress.row_started("measuring this machine");
+    observer.row_started("measuring this machine");
     begin(executor->start());
     for (const SweepRow& row : sweep_.rows) {
       if (records_.contains(row.id)) continue;
-      progress.row_started(row.operator_name + "/" + row.variant + " " + to_string(row.problem));
+      observer.row_started(row.operator_name + "/" + row.variant + " " + to_string(row.problem));
       const Record record = executor->run(row);
       journal_.append(record);
       records_[row.id] = record;

@@ -40,7 +40,7 @@ constexpr std::chrono::seconds kGrace{10};  // a killed process is gone by then,
 }
 
 std::string describe_end(int status) {
-  if (WIFEXITED(status)) return "exit code " + std::to_string(WEXITSTATUS(status));
+  if (WIFEXITED(status)) return "ended with exit code " + std::to_string(WEXITSTATUS(status));
   const char* name = sigabbrev_np(WTERMSIG(status));
   return "killed by " + (name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(WTERMSIG(status)));
 }
@@ -88,8 +88,8 @@ bool WorkerProcess::send(const Json& message) { return write_all(socket_.get(), 
 void WorkerProcess::read_output() {
   bool more = output_lines_.fill();
   while (const auto line = output_lines_.next()) {
-    last_lines_.push_back(*line);
-    if (last_lines_.size() > kLastLines) last_lines_.pop_front();
+    printed_.push_back(*line);
+    if (printed_.size() > kLastLines) printed_.pop_front();
     on_output_(*line);
   }
   if (!more) output_.reset();
@@ -136,10 +136,13 @@ std::string WorkerProcess::end() {
   }
   pid_ = -1;
   if (output_.get() >= 0) read_output();
-  if (last_lines_.empty()) return how;
-  how += "; last lines:";
-  for (const std::string& line : last_lines_) how += " | " + line;
   return how;
+}
+
+std::string WorkerProcess::last_lines() const {
+  std::string text;
+  for (const std::string& line : printed_) text += (text.empty() ? "" : " | ") + line;
+  return text;
 }
 
 }  // namespace inferometer

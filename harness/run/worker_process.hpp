@@ -33,9 +33,11 @@ class WorkerProcess {
   // `message`. What is no message counts as gone: the worker's memory cannot be trusted any more.
   Event wait(Clock::time_point deadline, int interrupt_fd, Json& message);
 
-  // Ends the process, gently if it ended by itself, and says how it ended: "killed by SIGSEGV", "exit code 1".
-  // Includes its last printed lines.
+  // Waits for a process that is gone, ends one that is not, and says how: "killed by SIGSEGV", "ended with exit code
+  // 1".
   std::string end();
+
+  std::string last_lines() const;  // that it printed, on one line; known after end()
 
   bool was_killed_by_system() const { return killed_by_system_; }  // SIGKILL, and not from here; known after end()
 
@@ -48,7 +50,7 @@ class WorkerProcess {
   LineReader messages_;
   LineReader output_lines_;
   LineCallback on_output_;
-  std::deque<std::string> last_lines_;
+  std::deque<std::string> printed_;
   bool killed_by_system_ = false;
 };
 

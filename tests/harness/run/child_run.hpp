@@ -1,0 +1,176 @@
+// Runs sweeps of test_copy in a child process, as a user's shell would, with all that it prints.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "harness/results/json.hpp"
+#include "harness/run/run.hpp"
+#include "tests/support/catch.hpp"
+
+namespace inferometer::test {
+
+// A folder of its own for each test, gone afterwards.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string name = std::filesystem::temp_directory_path() / "inferometer_test.XXXXXX";
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~ScratchFolder() { std::filesystem::remove_all(path_); }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  std::string operator/(const std::string& name) const { return path_ / name; }
+  bool empty() const { return std::filesystem::is_empty(path_); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::string read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void write_text(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+inline Json read_json(const std::string& path) {
+  INFO(path);
+  return Json::parse(read_text(path));
+}
+
+struct CopyRow {
+  std::string variant = "cpu.right";
+  std::int64_t n = 4096;
+  std::int64_t sleep_ms = 0;
+  std::int64_t dies_at = 0;
+  bool not_finite = false;
+};
+
+// Rows get ids "000000000000", "000000000001", ... in their order; the first is everyone's baseline.
+inline Sweep copy_sweep(const std::vector<CopyRow>& rows) {
+  Sweep sweep;
+  sweep.path = "experiments/copy.json";
+  sweep.name = "copy";
+  sweep.operator_name = "test_copy";
+  sweep.config_text = R"({"name": "copy"})";
+  sweep.config_sha256 = std::string(64, 'c');
+  sweep.measure = {
+      .cache = CacheMode::cold, .min_samples = 5, .max_samples = 20, .max_seconds = 0.05, .relative_ci = 0.1};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::string id = std::to_string(i);
+    id.insert(0, 12 - id.size(), '0');
+    const CopyRow& row = rows[i];
+    sweep.rows.push_back({.id = id,
+                          .operator_name = "test_copy",
+                          .variant = row.variant,
+                          .problem = {{"n", row.n},
+                                      {"sleep_ms", row.sleep_ms},
+                                      {"dies_at", row.dies_at},
+                                      {"not_finite", row.not_finite}},
+                          .baseline_id = std::string(12, '0')});
+  }
+  return sweep;
+}
+
+struct ChildResult {
+  int exit_code = -1;  // 128 + signal where one killed it
+  std::string out;
+  std::string err;
+};
+
+// A run under way. `before` is called in the child first.
+class ChildRun {
+ public:
+  ChildRun(const Sweep& sweep, const RunOptions& options, const std::function<void()>& before = {}) {
+    pid_ = fork();
+    REQUIRE(pid_ >= 0);
+    if (pid_ != 0) return;
+    for (const int signal : {SIGINT, SIGTERM, SIGSEGV, SIGABRT}) std::signal(signal, SIG_DFL);  // Catch's own handlers
+    redirect(STDOUT_FILENO, out_);
+    redirect(STDERR_FILENO, err_);
+    if (before) before();
+    const int code = run_sweep(sweep, options);
+    std::fflush(nullptr);
+    _exit(code);
+  }
+  ~ChildRun() {
+    if (!waited_) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+  }
+  ChildRun(const ChildRun&) = delete;
+  ChildRun& operator=(const ChildRun&) = delete;
+
+  pid_t pid() const { return pid_; }
+
+  // Its worker; waits for it to be there.
+  pid_t worker() const {
+    const std::string children = "/proc/" + std::to_string(pid_) + "/task/" + std::to_string(pid_) + "/children";
+    pid_t worker = 0;
+    wait_until([&] { return static_cast<bool>(std::ifstream(children) >> worker); });
+    return worker;
+  }
+
+  ChildResult wait() {
+    int status = 0;
+    REQUIRE(waitpid(pid_, &status, 0) == pid_);
+    waited_ = true;
+    return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+            .out = read_text(folder_ / out_),
+            .err = read_text(folder_ / err_)};
+  }
+
+  static void wait_until(const std::function<bool()>& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > deadline) FAIL("waited 60 s in vain");
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+
+ private:
+  void redirect(int fd, const char* name) const {
+    const int file = open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    dup2(file, fd);
+  }
+
+  static constexpr const char* out_ = "out";
+  static constexpr const char* err_ = "err";
+  ScratchFolder folder_;
+  pid_t pid_ = -1;
+  bool waited_ = false;
+};
+
+inline ChildResult run_in_child(const Sweep& sweep, const RunOptions& options,
+                                const std::function<void()>& before = {}) {
+  return ChildRun(sweep, options, before).wait();
+}
+
+// Whole lines of a journal, its header left out.
+inline std::vector<std::string> journal_rows(const std::string& path) {
+  std::vector<std::string> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (!file.eof()) lines.push_back(line);
+  if (!lines.empty()) lines.erase(lines.begin());
+  return lines;
+}
+
+}  // namespace inferometer::test
