@@ -1,5 +1,7 @@
 #include "harness/measure/host_memory.hpp"
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -17,7 +19,7 @@ namespace fs = std::filesystem;
 // A /proc and /sys of the test's own.
 class FakeRoot {
  public:
-  FakeRoot() : path_(fs::temp_directory_path() / ("inferometer_host_memory_" + std::to_string(std::rand()))) {
+  FakeRoot() : path_(fs::temp_directory_path() / ("inferometer_host_memory_" + std::to_string(getpid()))) {
     write("proc/meminfo", "MemTotal:       8000 kB\nMemFree:        1000 kB\nMemAvailable:   4000 kB\n");
   }
   ~FakeRoot() { fs::remove_all(path_); }
