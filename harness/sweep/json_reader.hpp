@@ -1,12 +1,11 @@
 // JSON text -> tree, stricter than the library: no key twice, no deep nesting, members in the order of the file.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
-namespace inferometer {
+#include "harness/results/json.hpp"
 
-using Json = nlohmann::ordered_json;
+namespace inferometer {
 
 // `source` (a file's path) begins the message of every ConfigError: "a.json:3:14: ..." for a syntax error, by line and
 // column; "a.json: /axes: ..." for a key given twice.

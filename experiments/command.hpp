@@ -1,0 +1,25 @@
+// One subcommand of the command line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace inferometer {
+
+// What was typed, without the program's name.
+using Arguments = std::vector<std::string>;
+
+struct Command {
+  CLI::App* app = nullptr;
+  std::function<int(const Arguments&)> run;  // returns the exit code; called after `app` has parsed
+};
+
+Command add_run_command(CLI::App& program);
+Command add_list_command(CLI::App& program);
+
+// The sentence for what CLI11 refused: unknown options with the nearest known one.
+std::string command_line_error(const CLI::App& program, const CLI::ParseError& error);
+
+}  // namespace inferometer

@@ -1,0 +1,43 @@
+#include "experiments/dry_run.hpp"
+
+#include <iostream>
+#include <string>
+
+#include "experiments/aligned.hpp"
+#include "harness/results/record_json.hpp"
+
+namespace inferometer {
+namespace {
+
+Json rows_json(const std::vector<Sweep>& sweeps) {
+  Json rows = Json::array();
+  for (const Sweep& sweep : sweeps)
+    for (const SweepRow& row : sweep.rows)
+      rows.push_back({{"config", sweep.path},
+                      {"id", row.id},
+                      {"operator", row.operator_name},
+                      {"variant", row.variant},
+                      {"problem", fields_json(row.problem)},
+                      {"baseline", or_null(row.baseline_id)}});
+  return rows;
+}
+
+std::string rows_text(const Sweep& sweep) {
+  std::vector<std::vector<std::string>> lines{{"id", "variant", "baseline", "problem"}};
+  for (const SweepRow& row : sweep.rows)
+    lines.push_back({row.id, row.variant, row.baseline_id.empty() ? "-" : row.baseline_id, to_string(row.problem)});
+  return sweep.path + ": " + sweep.name + ", " + sweep.operator_name + ", " + std::to_string(sweep.rows.size()) +
+         " rows\n" + aligned(lines);
+}
+
+}  // namespace
+
+void print_rows(const std::vector<Sweep>& sweeps, bool json) {
+  if (json) {
+    std::cout << rows_json(sweeps).dump(2) << '\n';
+    return;
+  }
+  for (const Sweep& sweep : sweeps) std::cout << rows_text(sweep);
+}
+
+}  // namespace inferometer

@@ -1,0 +1,61 @@
+// The command line: `inferometer COMMAND ...`. Exit code 2 for wrong use; else what the command says.
+#include <algorithm>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiments/command.hpp"
+#include "harness/operator/nearest_word.hpp"
+#include "harness/results/build_info.hpp"
+#include "harness/run/worker.hpp"
+#include "harness/sweep/sweep.hpp"
+
+namespace inferometer {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kWrongUse = 2;
+
+int complain(const std::string& sentence, int exit_code) {
+  std::cerr << "inferometer: " << sentence << '\n';
+  return exit_code;
+}
+
+int run_command_line(const Arguments& arguments) {
+  CLI::App program("Measures what each LLM-inference optimisation is worth on this machine.", "inferometer");
+  program.set_version_flag("--version", build_info().version + " (" + build_info().git_commit + ")");
+  const std::vector<Command> commands{add_run_command(program), add_list_command(program)};
+  std::vector<std::string> names;
+  for (const Command& command : commands) names.push_back(command.app->get_name());
+
+  if (arguments.empty()) return complain("a command is missing: " + joined(names) + "; --help says more", kWrongUse);
+  const std::string& first = arguments.front();
+  if (!first.starts_with("-") && std::find(names.begin(), names.end(), first) == names.end())
+    return complain(unknown_word("command", first, names), kWrongUse);
+  try {
+    program.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes words from the end
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return program.exit(error);  // --help and --version
+    return complain(command_line_error(program, error), kWrongUse);
+  }
+  for (const Command& command : commands)
+    if (command.app->parsed()) return command.run(arguments);
+  return complain("a command is missing: " + joined(names) + "; --help says more", kWrongUse);
+}
+
+}  // namespace
+}  // namespace inferometer
+
+int main(int argc, char** argv) {
+  using namespace inferometer;
+  if (argc > 1 && std::string_view(argv[1]) == "worker") return worker_main(argc, argv);
+  try {
+    return run_command_line({argv + 1, argv + argc});
+  } catch (const ConfigError& error) {
+    return complain(error.what(), kWrongUse);
+  } catch (const std::exception& error) {
+    return complain(error.what(), kFailed);
+  }
+}

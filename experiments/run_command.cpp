@@ -1,0 +1,111 @@
+// inferometer run: reads all configs before the first row runs, so that a mistake in the last one costs no time.
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <set>
+#include <system_error>
+
+#include "experiments/command.hpp"
+#include "experiments/dry_run.hpp"
+#include "harness/run/run.hpp"
+#include "harness/sweep/sweep.hpp"
+
+namespace inferometer {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDefaultFolder =
+    "inferometer-results";  // in the current folder: published results stay as they are
+constexpr int kInterrupted = 130;
+
+struct Typed {
+  std::vector<std::string> configs;
+  std::string output;
+  SweepOptions sweep;
+  RunOptions run;
+  bool dry_run = false;
+  bool json = false;
+};
+
+bool names_folder(const std::string& path) {
+  std::error_code ignored;  // a path that cannot be looked at is no folder; writing to it will say why
+  return path.ends_with('/') || fs::is_directory(path, ignored);
+}
+
+// The results file of each sweep.
+std::vector<std::string> output_paths(const std::vector<Sweep>& sweeps, const std::string& output) {
+  if (!output.empty() && !names_folder(output)) {
+    if (sweeps.size() > 1)
+      throw ConfigError("run: several configs need a folder for their results: -o " + output + "/");
+    return {output};
+  }
+  const fs::path folder = output.empty() ? fs::path(kDefaultFolder) : fs::path(output);
+  std::vector<std::string> paths;
+  std::set<std::string> taken;
+  for (const Sweep& sweep : sweeps) {
+    if (!taken.insert(sweep.name).second)
+      throw ConfigError(sweep.path + ": /name: another config of this call is called '" + sweep.name +
+                        "' too, and would write the same file");
+    paths.push_back((folder / (sweep.name + ".json")).string());
+  }
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw ConfigError("run: the folder " + folder.string() + " cannot be made: " + error.message());
+  return paths;
+}
+
+int run(const Typed& typed, const Arguments& arguments) {
+  if (typed.configs.empty())
+    throw ConfigError("run: a config is missing; 'inferometer list experiments' names those at hand");
+  if (typed.json && !typed.dry_run)
+    throw ConfigError("run: --json belongs to --dry-run; a run writes its JSON to -o FILE");
+  std::vector<Sweep> sweeps;
+  for (const std::string& path : typed.configs) sweeps.push_back(load_sweep(path, typed.sweep));
+  if (typed.dry_run) {
+    print_rows(sweeps, typed.json);
+    return 0;
+  }
+  const std::vector<std::string> outputs = output_paths(sweeps, typed.output);
+  RunOptions options = typed.run;
+  options.argv = arguments;
+  int worst = 0;
+  for (std::size_t i = 0; i < sweeps.size(); ++i) {
+    options.output = outputs[i];
+    worst = std::max(worst, run_sweep(sweeps[i], options));
+    if (worst == kInterrupted) break;
+  }
+  return worst;
+}
+
+}  // namespace
+
+Command add_run_command(CLI::App& program) {
+  const auto typed = std::make_shared<Typed>();
+  CLI::App* app = program.add_subcommand("run", "Check and time the rows of sweep configs");
+  app->add_option("CONFIG", typed->configs, "Sweep configs (JSON), each with its own results file");
+  app->add_option("-o,--output", typed->output,
+                  "Results file, or a folder for NAME.json of each config (default: ./inferometer-results/)");
+  app->add_option("--filter", typed->sweep.filter,
+                  "Only rows for which this holds: \"seq_len >= 1024 and not causal\"");
+  // One value an option, so that a config may follow it.
+  app->add_option("--set", typed->sweep.set,
+                  "KEY=VALUE: a field (a JSON list makes an axis), measure.KEY or limits.KEY")
+      ->allow_extra_args(false);
+  app->add_option("--variants", typed->sweep.variants, "Instead of the config's: names or globs, with commas between")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app->add_option("--row", typed->sweep.row, "Only the row with this id, or whose id alone begins so");
+  app->add_flag("--quick", typed->sweep.quick, "First and last value of each axis, wider error bars");
+  app->add_flag("--resume", typed->run.resume, "Go on where an interrupted run of the same config stopped");
+  app->add_flag("--dry-run", typed->dry_run, "Print the rows and run nothing");
+  app->add_flag("--json", typed->json, "With --dry-run: print the rows as JSON");
+  app->add_flag("--in-process", typed->run.in_process, "No worker process: for debuggers and profilers");
+  app->add_option("--seed", typed->run.seed, "Seed of all inputs (default: 1)");
+  app->add_option("--device", typed->run.device, "GPU, by its ordinal (default: 0)")->check(CLI::NonNegativeNumber);
+  app->add_flag("--quiet", typed->run.quiet, "No progress on standard error");
+  return {app, [typed](const Arguments& arguments) { return run(*typed, arguments); }};
+}
+
+}  // namespace inferometer
