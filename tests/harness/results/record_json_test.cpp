@@ -1,0 +1,90 @@
+#include "harness/results/record_json.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "tests/harness/results/sample_record.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace inferometer;
+using inferometer::test::sample_record;
+
+TEST_CASE("record: what is written comes back the same", "[results][json]") {
+  const Json written = record_json(sample_record());
+  const Json parsed = Json::parse(to_line(written));
+  CHECK(parsed == written);
+  CHECK(record_json(record_from_json(parsed)) == written);
+  const Record back = record_from_json(parsed);
+  CHECK(back.problem == sample_record().problem);  // types too: 1 stays an integer, true a boolean
+  CHECK(back.timing->isolated.flags == sample_record().timing->isolated.flags);
+  CHECK(back.memory_bytes.at("scratch") == 7);
+  CHECK(back.check->passed);
+}
+
+TEST_CASE("record: every status comes back from its name", "[results][json]") {
+  for (const char* name :
+       {"ok", "incorrect", "unsupported", "out_of_memory", "crashed", "timed_out", "suspect", "error"}) {
+    Json json = record_json(sample_record());
+    json["status"] = name;
+    CHECK(record_json(record_from_json(json)).at("status") == name);
+  }
+  Json json = record_json(sample_record());
+  json["status"] = "good";
+  CHECK_THROWS_WITH(record_from_json(json), Catch::Matchers::Contains("good"));
+}
+
+TEST_CASE("record: a number that is not finite becomes null, and the reason names it once", "[results][json]") {
+  const double bad = GENERATE(std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+                              -std::numeric_limits<double>::infinity());
+  Record record = sample_record();
+  record.metrics[0].value = bad;
+  record.check->max_abs_error = bad;
+  const Json json = Json::parse(to_line(record_json(record)));
+  CHECK(json.at("metrics").at("tokens_per_s").is_null());
+  CHECK(json.at("check").at("max_abs_error").is_null());
+  CHECK(json.at("reason") ==
+        "check.max_abs_error was not a finite number; metrics.tokens_per_s was not a finite number");
+  const Record back = record_from_json(json);
+  CHECK(std::isnan(back.metrics[0].value));
+  CHECK(record_json(back) == json);
+}
+
+TEST_CASE("record: text that is not UTF-8 still makes valid JSON", "[results][json]") {
+  Record record = sample_record();
+  record.reason = "last lines: \xff\xfe \"quoted\"\n</script>";
+  CHECK_NOTHROW(Json::parse(to_line(record_json(record))));
+  CHECK(to_line(record_json(record)).find('\n') == std::string::npos);
+}
+
+TEST_CASE("environment: a device report comes back the same, with and without a GPU", "[results][json]") {
+  DeviceReport report;
+  report.threads_used = 2;
+  report.gpu_absent = "no GPU";
+  report.cpu_ceilings.read_bytes_per_s = 1e10;
+  report.cpu_ceilings.f32_flops_per_s = 1e11;
+  CHECK(device_report_json(device_report_from_json(device_report_json(report))) == device_report_json(report));
+  report.gpu = GpuInfo{.name = "NVIDIA H200",
+                       .sm = 90,
+                       .sm_count = 132,
+                       .memory_bytes = 1,
+                       .l2_bytes = 62914560,
+                       .driver = "580.159",
+                       .cuda_runtime = "13.0",
+                       .max_sm_mhz = 1980,
+                       .power_limit_w = 700,
+                       .uuid = "GPU-1"};
+  report.gpu_ceilings.f16_flops_per_s = 7.6e14;
+  report.noise.repeat_ratio = 0.004;
+  const Json json = device_report_json(report);
+  CHECK(device_report_json(device_report_from_json(json)) == json);
+  CHECK(json.at("ceilings").at("gpu_read_bytes_per_s").is_null());
+  CHECK(device_report_from_json(json).gpu->uuid == "GPU-1");
+}
+
+TEST_CASE("environment: this machine is described", "[results]") {
+  const HostInfo host = read_host_info();
+  CHECK_FALSE(host.cpu_model.empty());
+  CHECK(host.logical_cpus >= 1);
+  CHECK(host.memory_bytes > std::uint64_t{1} << 26);
+  CHECK(host.os.find("Linux") != std::string::npos);
+}

@@ -1,0 +1,74 @@
+#include "harness/results/results_file.hpp"
+
+#include "tests/harness/results/sample_record.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace inferometer;
+using inferometer::test::sample_record;
+
+namespace {
+
+Record timed(const std::string& id, double ns) {
+  Record record = sample_record();
+  record.id = id;
+  Timing& timing = *record.timing;
+  timing.headline_ns = timing.isolated.median_ns = ns;
+  timing.isolated.ci_low_ns = 0.9 * ns;
+  timing.isolated.ci_high_ns = 1.2 * ns;
+  return record;
+}
+
+}  // namespace
+
+TEST_CASE("speedup: baseline over row, with the widest interval of both", "[results][speedup]") {
+  const auto found = speedup(timed("a", 100), timed("b", 300));
+  REQUIRE(found);
+  CHECK(found->ratio == Approx(3));
+  CHECK(found->low == Approx(270.0 / 120.0));  // baseline at its fastest, row at its slowest
+  CHECK(found->high == Approx(360.0 / 90.0));
+}
+
+TEST_CASE("speedup: an amortized headline takes the relative width of the isolated interval", "[results][speedup]") {
+  Record row = timed("a", 100);
+  row.timing->headline = "amortized";
+  row.timing->headline_ns = 50;
+  const auto found = speedup(row, timed("b", 300));
+  REQUIRE(found);
+  CHECK(found->ratio == Approx(6));
+  CHECK(found->low == Approx(6 * 0.9 / 1.2));
+}
+
+TEST_CASE("speedup: the baseline itself is exactly 1", "[results][speedup]") {
+  const auto found = speedup(timed("a", 100), timed("a", 100));
+  REQUIRE(found);
+  CHECK(found->ratio == 1);
+  CHECK(found->low == 1);
+  CHECK(found->high == 1);
+}
+
+TEST_CASE("speedup: none where either row is suspect, failed or absent", "[results][speedup]") {
+  Record suspect = timed("a", 100);
+  suspect.status = Status::suspect;
+  CHECK_FALSE(speedup(suspect, timed("b", 300)));
+  CHECK_FALSE(speedup(timed("b", 300), suspect));
+  Record failed = timed("c", 1);
+  failed.status = Status::incorrect;
+  failed.timing.reset();
+  CHECK_FALSE(speedup(failed, timed("b", 300)));
+  SweepRow row;
+  row.id = "a";
+  row.baseline_id = "b";
+  CHECK_FALSE(speedup_in({{"a", timed("a", 100)}}, row));
+  CHECK(speedup_in({{"a", timed("a", 100)}, {"b", timed("b", 100)}}, row));
+  row.baseline_id = "";
+  CHECK_FALSE(speedup_in({{"a", timed("a", 100)}, {"b", timed("b", 100)}}, row));
+}
+
+TEST_CASE("reproduce: repeats what changes a row, quoted for a shell", "[results]") {
+  CHECK(reproduce_line("experiments/a.json", "0123", {}) == "./inferometer run experiments/a.json --row 0123");
+  CHECK(reproduce_line("my sweep.json", "0123",
+                       {"inferometer", "run", "my sweep.json", "--set", "dtype=bf16", "n=1 2", "-o", "x.json",
+                        "--seed=7", "--quick", "--filter", "n > 3", "--variants", "cpu.*,it's"}) ==
+        "./inferometer run 'my sweep.json' --row 0123 --set dtype=bf16 'n=1 2' --seed=7 --quick "
+        "--variants 'cpu.*,it'\\''s'");
+}

@@ -1,0 +1,133 @@
+// results/schema.json against what the program writes, and against files that must not pass.
+#include <fstream>
+#include <functional>
+
+// valijson brings the plain nlohmann adapter; our ordered documents are parsed again as plain ones.
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validator.hpp>
+
+#include "harness/results/results_file.hpp"
+#include "tests/harness/results/sample_record.hpp"
+#include "tests/harness/run/child_run.hpp"
+
+using namespace inferometer;
+using namespace inferometer::test;
+
+namespace {
+
+// The first complaint, empty when the document is valid.
+std::string complaint(const Json& document) {
+  valijson::Schema schema;
+  const auto text = nlohmann::json::parse(read_text(std::string(INFEROMETER_SOURCE_DIR) + "/results/schema.json"));
+  valijson::SchemaParser(valijson::SchemaParser::kDraft7)
+      .populateSchema(valijson::adapters::NlohmannJsonAdapter(text), schema);
+  const auto plain = nlohmann::json::parse(document.dump());
+  valijson::Validator validator(valijson::Validator::kStrongTypes);
+  valijson::ValidationResults results;
+  if (validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(plain), &results)) return "";
+  valijson::ValidationResults::Error error;
+  std::string complaints = "invalid";
+  while (results.popError(error)) {
+    complaints += "\n";
+    for (const std::string& part : error.context) complaints += part;
+    complaints += ": " + error.description;
+  }
+  return complaints;
+}
+
+Json good_document() {
+  Sweep sweep;
+  sweep.path = "experiments/a.json";
+  sweep.name = "a";
+  sweep.config_text = "{}";
+  sweep.config_sha256 = std::string(64, 'a');
+  sweep.rows.push_back({.id = sample_record().id,
+                        .operator_name = "attention_prefill",
+                        .variant = "cuda.flash_sm80",
+                        .problem = sample_record().problem,
+                        .baseline_id = sample_record().id});
+  RunInfo run;
+  run.started_at = run.finished_at = "2026-11-29T14:00:00Z";
+  run.host = read_host_info();
+  run.devices.gpu = GpuInfo{.name = "NVIDIA H200",
+                            .sm = 90,
+                            .sm_count = 132,
+                            .memory_bytes = 1,
+                            .l2_bytes = 1,
+                            .driver = "1",
+                            .cuda_runtime = "1",
+                            .max_sm_mhz = 1,
+                            .power_limit_w = 1,
+                            .uuid = "GPU-1"};
+  return results_json(sweep, run, {{sample_record().id, sample_record()}});
+}
+
+}  // namespace
+
+TEST_CASE("schema: a full row of a GPU is valid", "[results][schema]") { CHECK(complaint(good_document()) == ""); }
+
+TEST_CASE("schema: a file with every status is valid as written", "[results][schema][run]") {
+  const ScratchFolder folder;
+  const std::string output = folder / "r.json";
+  run_in_child(copy_sweep({{"cpu.right"},
+                           {"cpu.zeros"},
+                           {"cpu.throws"},
+                           {"cpu.aborts"},
+                           {"cpu.greedy"},
+                           {"cpu.choosy"},
+                           {.not_finite = true}}),
+               {.output = output, .argv = {"inferometer", "run", "a.json"}});
+  CHECK(complaint(read_json(output)) == "");
+}
+
+TEST_CASE("schema: a bad file fails", "[results][schema]") {
+  using Change = std::function<void(Json & document, Json & row)>;
+  const std::vector<std::pair<std::string, Change>> changes{
+      {"another version", [](Json& d, Json&) { d["schema"] = "inferometer.results/2"; }},
+      {"an unknown key", [](Json& d, Json&) { d["comment"] = "x"; }},
+      {"no environment", [](Json& d, Json&) { d.erase("environment"); }},
+      {"an unknown key in the environment", [](Json& d, Json&) { d["environment"]["host"]["name"] = "x"; }},
+      {"a short hash", [](Json& d, Json&) { d["config_sha256"] = "abc"; }},
+      {"a local time", [](Json& d, Json&) { d["started_at"] = "29.11.2026"; }},
+      {"an unknown status", [](Json&, Json& r) { r["status"] = "fine"; }},
+      {"a wrong row with a time",
+       [](Json&, Json& r) {
+         r["status"] = "incorrect";
+         r["reason"] = "y[0] is wrong";
+         r["rates"] = r["speedup"] = r["speedup_ci"] = nullptr;
+       }},
+      {"a wrong row with rates",
+       [](Json&, Json& r) {
+         r["status"] = "incorrect";
+         r["reason"] = "y[0] is wrong";
+         r["timing"] = r["speedup"] = r["speedup_ci"] = nullptr;
+       }},
+      {"a wrong row with a speedup",
+       [](Json&, Json& r) {
+         r["status"] = "incorrect";
+         r["reason"] = "y[0] is wrong";
+         r["timing"] = r["rates"] = nullptr;
+       }},
+      {"a failed row without a reason",
+       [](Json&, Json& r) {
+         r["status"] = "crashed";
+         r["timing"] = r["rates"] = r["speedup"] = r["speedup_ci"] = nullptr;
+       }},
+      {"an ok row without a time", [](Json&, Json& r) { r["timing"] = nullptr; }},
+      {"an ok row that was not checked again", [](Json&, Json& r) { r["check"]["repeated_after_timing"] = false; }},
+      {"a negative time", [](Json&, Json& r) { r["timing"]["headline_ns"] = -1; }},
+      {"a time as text", [](Json&, Json& r) { r["timing"]["headline_ns"] = "80 us"; }},
+      {"a key that the design does not have", [](Json&, Json& r) { r["timing"]["isolated"]["mean_ns"] = 1; }},
+      {"memory without a unit", [](Json&, Json& r) { r["memory"]["scratch"] = 1; }},
+      {"an id of another length", [](Json&, Json& r) { r["id"] = "12"; }},
+      {"a metric in capitals", [](Json&, Json& r) { r["metrics"]["Tokens"] = 1; }},
+  };
+  for (const auto& [name, change] : changes) {
+    INFO(name);
+    Json document = good_document();
+    change(document, document["rows"][0]);
+    CHECK(complaint(document) != "");
+  }
+}

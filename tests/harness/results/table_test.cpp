@@ -1,0 +1,106 @@
+#include "harness/results/table.hpp"
+
+#include <sstream>
+
+#include "harness/results/progress.hpp"
+#include "harness/results/terminal.hpp"
+#include "tests/harness/results/sample_record.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace inferometer;
+using inferometer::test::sample_record;
+
+namespace {
+
+struct Example {
+  Sweep sweep;
+  RecordsById records;
+
+  void add(const std::string& id, std::int64_t seq_len, Status status, const std::string& reason) {
+    Record record = sample_record();
+    record.id = id;
+    record.problem = {{"batch", std::int64_t{8}}, {"seq_len", seq_len}};
+    record.status = status;
+    record.reason = reason;
+    if (status != Status::ok) record.timing.reset();
+    if (status != Status::ok) record.rates.reset();
+    sweep.operator_name = record.operator_name;
+    sweep.rows.push_back({.id = id,
+                          .operator_name = record.operator_name,
+                          .variant = record.variant,
+                          .problem = record.problem,
+                          .baseline_id = "a"});
+    records[id] = record;
+  }
+};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("table: fields that vary are columns, the others stand once above", "[results][table]") {
+  Example example;
+  example.add("a", 512, Status::ok, "");
+  example.add("b", 16384, Status::crashed, "killed by SIGSEGV in phase check");
+  const auto lines = lines_of(result_table(example.sweep, example.records, false, 0));
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[0] == "attention_prefill: batch 8");
+  CHECK(lines[1] == "variant          seq_len     time     +-          rate      ceiling  speedup    error  status");
+  CHECK(lines[2] == "cuda.flash_sm80      512  80.0 us  1.0 %  50.0 TFLOP/s  7 % compute    1.00x  3.0e-04  ok");
+  CHECK(lines[3] ==
+        "cuda.flash_sm80    16384        -      -             -            -        -  3.0e-04  "
+        "crashed: killed by SIGSEGV in phase check");
+}
+
+TEST_CASE("table: a reason is cut to the terminal, never within a character", "[results][table]") {
+  Example example;
+  example.add("a", 512, Status::error, "größer als erlaubt: " + std::string(100, 'x'));
+  for (std::size_t columns = 90; columns < 140; ++columns)
+    for (const std::string& line : lines_of(result_table(example.sweep, example.records, false, columns)))
+      CHECK(columns_of(line) <= columns);
+  CHECK(shortened("größer", 5) == "gr...");
+  CHECK(shortened("größer", 6) == "größer");
+}
+
+TEST_CASE("table: colour only when asked for", "[results][table]") {
+  Example example;
+  example.add("a", 512, Status::ok, "");
+  CHECK(result_table(example.sweep, example.records, false, 0).find('\x1b') == std::string::npos);
+  CHECK(result_table(example.sweep, example.records, true, 0).find("\x1b[32mok\x1b[0m") != std::string::npos);
+}
+
+TEST_CASE("table: three figures in a fitting unit", "[results][table]") {
+  CHECK(shown_time(0.5) == "0.50 ns");
+  CHECK(shown_time(999.96) == "1.00 us");
+  CHECK(shown_time(81234) == "81.2 us");
+  CHECK(shown_time(123456789) == "123 ms");
+  CHECK(shown_time(4.2e9) == "4.20 s");
+  CHECK(shown_rate({.flops_per_s = 5.2e13, .bytes_per_s = 2e11, .limit = "compute", .fraction_of_ceiling = 0.1}) ==
+        "52.0 TFLOP/s");
+  CHECK(shown_rate({.flops_per_s = 5.2e13, .bytes_per_s = 3.91e12, .limit = "memory", .fraction_of_ceiling = 0.1}) ==
+        "3.91 TB/s");
+}
+
+TEST_CASE("progress: plain lines where there is no terminal, none when quiet", "[results][progress]") {
+  const bool quiet = GENERATE(false, true);
+  std::FILE* file = std::tmpfile();
+  REQUIRE(file != nullptr);
+  {
+    Progress progress(file, 2, quiet);
+    progress.row_started("matmul/cpu.eigen m=1");
+    progress.phase("measure");
+    progress.tick();
+    progress.row_finished(sample_record());
+    progress.message("a message");
+  }
+  std::rewind(file);
+  std::string text(1000, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  CHECK(text == (quiet ? "a message\n" : "[1/2] matmul/cpu.eigen m=1 ok 80.0 us\na message\n"));
+}
