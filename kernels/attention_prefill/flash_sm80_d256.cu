@@ -1,0 +1,18 @@
+// attention_prefill / flash_sm80 for head_dim up to 256.
+#include "kernels/attention_prefill/flash_sm80_launch.cuh"
+
+namespace inferometer {
+namespace {
+
+template <class T>
+using Config = FlashConfig<T, 256, 4, 1, 32, false, 2>;
+
+}  // namespace
+
+template <>
+void launch_flash_sm80<256>(const AttentionPrefillProblem& problem, const AttentionPrefillTensors& tensors,
+                            Stream stream) {
+  with_half_type(problem.dtype, [&]<class T>() { launch_flash_config<Config<T>>(problem, tensors, stream); });
+}
+
+}  // namespace inferometer
