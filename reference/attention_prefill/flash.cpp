@@ -67,7 +67,7 @@ struct Task {
   std::int64_t kv_head;
   std::int64_t first_query;
   std::int64_t queries;  // at most kTileQ
-  std::int64_t columns;  // the same in whole blocks of columns: lanes that are computed
+  std::int64_t columns;  // the same in whole vectors: lanes that are computed
   // Query first_query + i sees keys j <= i + last_key; used when causal.
   std::int64_t last_key;
   std::int64_t keys;  // that any query of the tile sees
@@ -85,20 +85,22 @@ Task make_task(const Problem& p, std::int64_t index) {
           .kv_head = head / (p.q_heads / p.kv_heads),
           .first_query = first_query,
           .queries = queries,
-          .columns = (queries + kTileColumns - 1) / kTileColumns * kTileColumns,
+          .columns = (queries + kLanes - 1) / kLanes * kLanes,
           .last_key = last_key,
           .keys = p.causal ? std::clamp<std::int64_t>(last_key + queries, 0, p.kv_len) : p.kv_len};
 }
 
 void load_queries(const Problem& p, const Tensors& t, const Task& task, const Tiles& tiles) {
   const float scale = std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(p.head_dim));
-  float* const row = tiles.k;  // not yet in use
-  std::fill_n(tiles.q, p.head_dim * kTileQ, 0.0F);
+  float* const rows = tiles.o;  // [queries, head_dim]; O is not yet in use
   for (std::int64_t i = 0; i < task.queries; ++i) {
     const std::int64_t token = task.sequence * p.q_len + task.first_query + i;
+    float* const row = rows + i * p.head_dim;
     load_floats(p.dtype, t.q, (token * p.q_heads + task.head) * p.head_dim, p.head_dim, row);
-    for (std::int64_t d = 0; d < p.head_dim; ++d) tiles.q[d * kTileQ + i] = row[d] * scale;
+    std::transform(row, row + p.head_dim, row, [scale](float element) { return element * scale; });
   }
+  // The lanes past `queries` keep what an earlier task left in them; nothing of theirs is stored.
+  transpose_tile(rows, p.head_dim, task.queries, p.head_dim, tiles.q, kTileQ);
 }
 
 void load_keys(const Problem& p, const Tensors& t, const Task& task, std::int64_t first_key, std::int64_t keys,
@@ -140,11 +142,13 @@ void softmax_step(std::int64_t head_dim, std::int64_t keys, std::int64_t columns
 }
 
 void store_output(const Problem& p, const Tensors& t, const Task& task, const Tiles& tiles) {
-  float* const row = tiles.k;  // no longer in use
+  float* const rows = tiles.q;  // [queries, head_dim]; Q is no longer in use
+  transpose_tile(tiles.o, kTileQ, p.head_dim, task.queries, rows, p.head_dim);
   for (std::int64_t i = 0; i < task.queries; ++i) {
     const float sum = tiles.sum[i];
     const float scale = sum == 0.0F ? 0.0F : 1.0F / sum;
-    for (std::int64_t d = 0; d < p.head_dim; ++d) row[d] = tiles.o[d * kTileQ + i] * scale;
+    float* const row = rows + i * p.head_dim;
+    std::transform(row, row + p.head_dim, row, [scale](float element) { return element * scale; });
     const std::int64_t token = task.sequence * p.q_len + task.first_query + i;
     store_floats(p.dtype, row, p.head_dim, t.o, (token * p.q_heads + task.head) * p.head_dim);
     t.lse[(task.sequence * p.q_heads + task.head) * p.q_len + task.first_query + i] =

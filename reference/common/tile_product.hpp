@@ -1,6 +1,7 @@
-// C += A B on tiles that lie in cache: the inner loop of the CPU variants.
+// Products and transposes of float tiles that lie in cache: the inner loops of the CPU variants.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "reference/common/vector.hpp"
@@ -14,49 +15,64 @@ struct TileView {
   std::int64_t column_stride = 0;
 };
 
+// A block of C is held in registers: kTileRows x kTileVectors sums, beside one row of B and one element of A.
 #ifdef __AVX512F__
-inline constexpr int kTileRows =
-    8;  // rows x vectors sums, a row of vectors of B and one element of A: 28 of 32 registers
+inline constexpr int kTileRows = 8;  // 28 of 32 registers
 #else
 inline constexpr int kTileRows = 4;  // 16 of 16 registers
 #endif
 inline constexpr int kTileVectors = 3;
 inline constexpr int kTileColumns = kTileVectors * kLanes;
 
-// One block of C [kTileRows, kTileColumns], held in registers while `depth` products are added to each element.
-// B [depth, kTileColumns] and C have rows of consecutive elements, `b_stride` and `c_stride` apart.
-inline void multiply_block(TileView a, const float* b, std::int64_t b_stride, float* c, std::int64_t c_stride,
-                           std::int64_t depth, bool accumulate) {
-  Vector sums[kTileRows][kTileVectors] = {};
+// One block: C [kTileRows, vectors * kLanes] = or += A [kTileRows, depth] B [depth, vectors * kLanes].
+template <int vectors>
+void multiply_block(TileView a, const float* b, std::int64_t b_stride, float* c, std::int64_t c_stride,
+                    std::int64_t depth, bool accumulate) {
+  Vector sums[kTileRows][vectors] = {};
   for (std::int64_t k = 0; k < depth; ++k) {
-    Vector row[kTileVectors];
+    Vector row[vectors];
 #pragma GCC unroll 8
-    for (int v = 0; v < kTileVectors; ++v) row[v] = load_vector(b + k * b_stride + v * kLanes);
+    for (int v = 0; v < vectors; ++v) row[v] = load_vector(b + k * b_stride + v * kLanes);
 #pragma GCC unroll 8
     for (int i = 0; i < kTileRows; ++i) {
       const float element = a.data[i * a.row_stride + k * a.column_stride];
 #pragma GCC unroll 8
-      for (int v = 0; v < kTileVectors; ++v) sums[i][v] += element * row[v];
+      for (int v = 0; v < vectors; ++v) sums[i][v] += element * row[v];
     }
   }
 #pragma GCC unroll 8
   for (int i = 0; i < kTileRows; ++i) {
 #pragma GCC unroll 8
-    for (int v = 0; v < kTileVectors; ++v) {
+    for (int v = 0; v < vectors; ++v) {
       float* const place = c + i * c_stride + v * kLanes;
       store_vector(place, accumulate ? load_vector(place) + sums[i][v] : sums[i][v]);
     }
   }
 }
 
-// C [rows, columns] = or += A [rows, depth] B [depth, columns]; `rows` is a multiple of kTileRows and `columns` of
-// kTileColumns: pad the tiles. A block of B's columns stays in the first-level cache while all of A passes.
+// C [rows, columns] = or += A [rows, depth] B [depth, columns]; rows of B and C are consecutive elements, b_stride and
+// c_stride apart. `rows` is a multiple of kTileRows, `columns` of kLanes: pad the tiles.
+// A block of B's columns stays in the first-level cache while all of A passes.
 inline void multiply_tile(TileView a, const float* b, std::int64_t b_stride, float* c, std::int64_t c_stride,
                           std::int64_t rows, std::int64_t columns, std::int64_t depth, bool accumulate) {
-  for (std::int64_t j = 0; j < columns; j += kTileColumns)
-    for (std::int64_t i = 0; i < rows; i += kTileRows)
-      multiply_block({a.data + i * a.row_stride, a.row_stride, a.column_stride}, b + j, b_stride, c + i * c_stride + j,
-                     c_stride, depth, accumulate);
+  for (std::int64_t j = 0; j < columns; j += kTileColumns) {
+    for (std::int64_t i = 0; i < rows; i += kTileRows) {
+      const TileView sliver{a.data + i * a.row_stride, a.row_stride, a.column_stride};
+      float* const block = c + i * c_stride + j;
+      switch (std::min<std::int64_t>(columns - j, kTileColumns) / kLanes) {
+        case 1: multiply_block<1>(sliver, b + j, b_stride, block, c_stride, depth, accumulate); break;
+        case 2: multiply_block<2>(sliver, b + j, b_stride, block, c_stride, depth, accumulate); break;
+        default: multiply_block<kTileVectors>(sliver, b + j, b_stride, block, c_stride, depth, accumulate);
+      }
+    }
+  }
+}
+
+// destination [columns, rows] = source [rows, columns] transposed; both in cache.
+inline void transpose_tile(const float* source, std::int64_t source_stride, std::int64_t rows, std::int64_t columns,
+                           float* destination, std::int64_t destination_stride) {
+  for (std::int64_t j = 0; j < columns; ++j)
+    for (std::int64_t i = 0; i < rows; ++i) destination[j * destination_stride + i] = source[i * source_stride + j];
 }
 
 }  // namespace inferometer
