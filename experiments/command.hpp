@@ -18,6 +18,7 @@ struct Command {
 
 Command add_run_command(CLI::App& program);
 Command add_list_command(CLI::App& program);
+Command add_report_command(CLI::App& program);
 
 // The sentence for what CLI11 refused: unknown options with the nearest known one.
 std::string command_line_error(const CLI::App& program, const CLI::ParseError& error);

@@ -26,7 +26,7 @@ int complain(const std::string& sentence, int exit_code) {
 int run_command_line(const Arguments& arguments) {
   CLI::App program("Measures what each LLM-inference optimisation is worth on this machine.", "inferometer");
   program.set_version_flag("--version", build_info().version + " (" + build_info().git_commit + ")");
-  const std::vector<Command> commands{add_run_command(program), add_list_command(program)};
+  const std::vector<Command> commands{add_run_command(program), add_list_command(program), add_report_command(program)};
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.app->get_name());
 

@@ -58,7 +58,6 @@ Command add_report_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("report", "Results files as Markdown tables");
   app->add_option("FILE", typed->files, "Results files (JSON)")->required();
   app->add_option("-o,--output", typed->output, "Write the tables to this file instead of standard output");
-  app->add_flag("--markdown", "Markdown (the format there is)");
   return {app, [typed](const Arguments&) { return report(*typed); }};
 }
 

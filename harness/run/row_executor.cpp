@@ -59,7 +59,7 @@ bool WorkerExecutor::start_worker(std::string& why) {
   Json message;
   Wait answer = Wait::gone;
   if (worker_->send(start_message(config_))) answer = wait(Clock::now() + kHelloTime, message);
-  if (answer == Wait::message && message.at("type") == "hello") {
+  if (answer == Wait::message && text_from(message.at("type")) == "hello") {
     config_.known = device_report_from_json(message.at("devices"));
     return true;
   }
@@ -105,7 +105,7 @@ Record WorkerExecutor::await_result(const SweepRow& row) {
         return row_record(row, Status::crashed, reason);
       }
       case Wait::message:
-        if (message.at("type") == "phase") {
+        if (text_from(message.at("type")) == "phase") {
           phase_ = message.at("name").get<std::string>();
           observer_.phase(phase_);
           continue;

@@ -1,0 +1,20 @@
+// Results files as Markdown tables: what a README shows, so that nobody types a number.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/results/json.hpp"
+
+namespace inferometer {
+
+struct NamedResults {
+  std::string path;  // shown as the source of the numbers
+  Json json;         // schema inferometer.results/1
+};
+
+// A section for each file: question, provenance, one line a problem and one column a variant, and the reasons of all
+// rows without a figure. Throws std::runtime_error naming the file when it is no results file.
+std::string markdown_report(const std::vector<NamedResults>& files);
+
+}  // namespace inferometer
