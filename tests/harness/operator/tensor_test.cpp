@@ -1,0 +1,156 @@
+// Host tensors: sizes, filling, and the judge's view of the same values.
+#include "harness/operator/tensor.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "harness/operator/fields.hpp"
+#include "harness/operator/generate.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace inferometer;
+
+namespace {
+
+constexpr std::uint64_t kSeed = 5;
+
+TensorSpec normal_spec(Dtype dtype, std::vector<std::int64_t> shape) {
+  return {.name = "x", .dtype = dtype, .shape = std::move(shape), .source = Normal{.stddev = 0.5}};
+}
+
+std::vector<std::byte> filled(const TensorSpec& spec, std::uint64_t tensor, int threads) {
+  std::vector<std::byte> memory(static_cast<std::size_t>(spec.bytes()), std::byte{0x11});
+  fill_host(spec, kSeed, tensor, memory.data(), threads);
+  return memory;
+}
+
+bool same_values(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (a[i] != b[i] && !(std::isnan(a[i]) && std::isnan(b[i]))) return false;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("tensor: elements and bytes are products of the shape", "[tensor]") {
+  CHECK(normal_spec(Dtype::f16, {2, 3, 5}).elements() == 30);
+  CHECK(normal_spec(Dtype::f16, {2, 3, 5}).bytes() == 60);
+  CHECK(normal_spec(Dtype::f32, {2, 3, 5}).bytes() == 120);
+  CHECK(normal_spec(Dtype::f32, {}).elements() == 1);
+  CHECK(normal_spec(Dtype::f32, {0, std::int64_t{1} << 40, std::int64_t{1} << 40}).bytes() == 0);
+}
+
+TEST_CASE("tensor: a size that passes 2^63 is refused with the tensor's name", "[tensor]") {
+  const std::int64_t big = std::int64_t{1} << 31;
+  CHECK(normal_spec(Dtype::f16, {big, big}).elements() == std::int64_t{1} << 62);
+  CHECK_THROWS_AS(normal_spec(Dtype::f16, {big, big}).bytes(), ProblemError);
+  CHECK_THROWS_WITH(normal_spec(Dtype::f16, {big, big, 2}).elements(),
+                    "x must be a size below 2^63, got 2147483648 x 2147483648 x 2");
+  CHECK_THROWS_AS(normal_spec(Dtype::f16, {-1, 2}).elements(), ProblemError);
+}
+
+TEST_CASE("tensor: host memory and the judge's view hold the generator's values, rounded", "[tensor]") {
+  for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
+    INFO(dtype_name(dtype));
+    const TensorSpec spec = normal_spec(dtype, {7, 143});
+    const Inputs inputs({spec, spec}, kSeed);
+    const std::vector<float> second = inputs.read("x", 0, spec.elements());
+    const auto memory = filled(spec, 0, 1);
+    CHECK(same_values(to_floats(dtype, memory.data(), 0, spec.elements()), second));
+    const std::uint64_t key = stream_key(kSeed, 0);
+    const float scale = normal_scale(0.5);
+    int wrong = 0;
+    for (std::uint64_t i = 0; i < second.size(); ++i) {
+      const float exact = normal_at(key, i, scale);
+      wrong += std::abs(second[i] - exact) <= unit_roundoff(dtype) * std::abs(exact) ? 0 : 1;
+      wrong += dtype == Dtype::f32 && second[i] != exact ? 1 : 0;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("tensor: a fill is the same with any number of threads", "[tensor]") {
+  const TensorSpec spec = normal_spec(Dtype::bf16, {100'003});
+  const auto one = filled(spec, 2, 1);
+  CHECK(filled(spec, 2, 2) == one);
+  CHECK(filled(spec, 2, 7) == one);
+  CHECK(filled(spec, 3, 2) != one);
+}
+
+TEST_CASE("tensor: any part can be read by itself", "[tensor]") {
+  TensorSpec spec = normal_spec(Dtype::f16, {1000});
+  spec.unused = {{100, 110}, {990, 1000}};
+  const Inputs inputs({spec}, kSeed);
+  const std::vector<float> whole = inputs.read("x", 0, 1000);
+  for (const auto& [begin, count] : {std::pair{0, 1}, {95, 10}, {105, 20}, {100, 10}, {999, 1}, {1000, 0}})
+    CHECK(same_values(inputs.read("x", begin, count), {whole.begin() + begin, whole.begin() + begin + count}));
+  CHECK_THROWS_AS(inputs.read("x", 999, 2), std::out_of_range);
+  CHECK_THROWS_AS(inputs.read("x", -1, 2), std::out_of_range);
+  CHECK_THROWS_AS(inputs.read("x", 1, std::numeric_limits<std::int64_t>::max()), std::out_of_range);
+  CHECK_THROWS_AS(inputs.read("y", 0, 1), std::out_of_range);
+}
+
+TEST_CASE("tensor: unused elements have all bits set, their neighbours do not", "[tensor]") {
+  for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
+    TensorSpec spec = normal_spec(dtype, {64});
+    const auto before = to_floats(dtype, filled(spec, 0, 2).data(), 0, 64);
+    spec.unused = {{0, 3}, {17, 18}, {20, 20}};
+    const auto memory = filled(spec, 0, 2);
+    const auto values = to_floats(dtype, memory.data(), 0, 64);
+    CHECK(same_values(values, Inputs({spec}, kSeed).read("x", 0, 64)));
+    const std::size_t size = dtype_bytes(dtype);
+    for (std::size_t i = 0; i < 64; ++i) {
+      const bool unused = i < 3 || i == 17;
+      CHECK(std::isnan(values[i]) == unused);
+      if (!unused) CHECK(values[i] == before[i]);
+      if (unused)
+        for (std::size_t byte = 0; byte < size; ++byte) CHECK(memory[i * size + byte] == std::byte{0xff});
+    }
+  }
+}
+
+TEST_CASE("tensor: outputs are poisoned to the last byte", "[tensor]") {
+  TensorSpec spec = normal_spec(Dtype::f32, {(1 << 19) + 3});
+  spec.role = Role::output;
+  const auto memory = filled(spec, 0, 2);
+  CHECK(std::count(memory.begin(), memory.end(), std::byte{0xff}) == static_cast<std::ptrdiff_t>(memory.size()));
+  CHECK_THROWS_AS(Inputs({spec}, kSeed).read("x", 0, 1), std::invalid_argument);
+}
+
+TEST_CASE("tensor: functions and integers fill what they are made for", "[tensor]") {
+  TensorSpec ramp{.name = "ramp", .dtype = Dtype::f16, .shape = {4}};
+  ramp.source = [](std::int64_t i) { return static_cast<float>(i) / 3; };
+  TensorSpec table{
+      .name = "table", .dtype = Dtype::i32, .shape = {2, 2}, .source = std::vector<std::int32_t>{3, -1, 0, 7}};
+  const Inputs inputs({ramp, table}, kSeed);
+
+  const auto memory = filled(ramp, 0, 2);
+  const std::vector<float> expected{0, f16_value(f16_bits(1.0F / 3)), f16_value(f16_bits(2.0F / 3)), 1};
+  CHECK(to_floats(Dtype::f16, memory.data(), 0, 4) == expected);
+  CHECK(inputs.read("ramp", 0, 4) == expected);
+
+  const auto integers = filled(table, 1, 2);
+  std::vector<std::int32_t> stored(4);
+  std::memcpy(stored.data(), integers.data(), integers.size());
+  CHECK(stored == std::vector<std::int32_t>{3, -1, 0, 7});
+  CHECK(inputs.integers("table") == stored);
+  CHECK(inputs.read("table", 1, 2) == std::vector<float>{-1, 0});
+  CHECK_THROWS_AS(inputs.integers("ramp"), std::invalid_argument);
+}
+
+TEST_CASE("tensor: a source that does not fit its tensor is refused", "[tensor]") {
+  const TensorSpec few{.name = "t", .dtype = Dtype::i32, .shape = {3}, .source = std::vector<std::int32_t>{1, 2}};
+  CHECK_THROWS_WITH(Inputs({few}, kSeed), "tensor 't': has 3 elements, but 2 integers");
+  CHECK_THROWS_AS(Inputs({normal_spec(Dtype::i32, {3})}, kSeed), std::invalid_argument);
+  const TensorSpec wrong{.name = "t", .dtype = Dtype::f16, .shape = {2}, .source = std::vector<std::int32_t>{1, 2}};
+  CHECK_THROWS_AS(Inputs({wrong}, kSeed), std::invalid_argument);
+  TensorSpec outside = normal_spec(Dtype::f16, {10});
+  outside.unused = {{5, 11}};
+  CHECK_THROWS_WITH(Inputs({outside}, kSeed), "tensor 'x': unused range [5, 11) is not within 10 elements");
+}
