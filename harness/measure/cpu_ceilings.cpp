@@ -3,17 +3,19 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <functional>
 
 #include "harness/measure/cpu_slices.hpp"
+#include "harness/measure/stopwatch.hpp"
 
 namespace inferometer {
 namespace {
 
-constexpr double kPassesSeconds = 0.09;  // for each of the three rates
-constexpr int kLeastPasses = 3;
+// For each of the three rates. On a busy machine most passes are interrupted: then more of them, up to a limit.
+constexpr double kPassesSeconds = 0.09;
+constexpr double kMostPassesSeconds = 0.5;
+constexpr int kLeastPasses = 20;
 
 // The widest vector of the build's instruction set, and as many accumulators as hide the latency of a multiply-add on
 // two pipes (4 cycles x 2 = 8; 5 x 2 = 10 on Skylake's wide unit) and still fit in the registers beside two operands.
@@ -32,13 +34,12 @@ constexpr int kLanes = kVectorBytes / sizeof(float);
 
 // Seconds of the fastest pass.
 double fastest(const std::function<void()>& pass) {
-  using Clock = std::chrono::steady_clock;
   double best = 1e30;
   double total = 0;
-  for (int passes = 0; passes < kLeastPasses || total < kPassesSeconds; ++passes) {
-    const Clock::time_point start = Clock::now();
+  for (int passes = 0; total < (passes < kLeastPasses ? kMostPassesSeconds : kPassesSeconds); ++passes) {
+    const Stopwatch watch;
     pass();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = watch.seconds();
     best = std::min(best, seconds);
     total += seconds;
   }
@@ -64,23 +65,28 @@ double multiply_add(int threads, std::int64_t turns) {
   {
 #pragma omp single
     team = omp_get_num_threads();
+    // Volatile, so that the compiler knows neither operand and must keep the result. A fixed point at 1: nothing
+    // overflows or becomes subnormal.
+    volatile float factor_source = 0.9999F;
+    volatile float term_source = 0.0001F;
+    const Vector factor = Vector{} + factor_source;
+    const Vector term = Vector{} + term_source;
     Vector accumulators[kAccumulators];
     for (int i = 0; i < kAccumulators; ++i) accumulators[i] = Vector{} + static_cast<float>(i);
-    Vector factor = Vector{} + 0.9999F;  // a fixed point at 1: no overflow, no subnormals
-    Vector term = Vector{} + 0.0001F;
-    asm volatile("" : "+x"(factor), "+x"(term));  // unknown to the compiler from here on
     for (std::int64_t turn = 0; turn < turns; ++turn) {
 #pragma GCC unroll 24  // all of them, so that each stays in its register
       for (Vector& accumulator : accumulators) accumulator = accumulator * factor + term;
     }
-#pragma GCC unroll 24
-    for (const Vector& accumulator : accumulators) asm volatile("" : : "x"(accumulator));
+    Vector sum{};
+    for (const Vector& accumulator : accumulators) sum += accumulator;
+    volatile float sink = 0;
+    for (int lane = 0; lane < kLanes; ++lane) sink = sink + sum[lane];
   }
   return 2.0 * kLanes * kAccumulators * static_cast<double>(turns) * team;
 }
 
 Ceilings measure_cpu_ceilings(CpuCacheClear& cache, int threads) {
-  constexpr std::int64_t kTurns = 100'000;  // about a millisecond
+  constexpr std::int64_t kTurns = 100'000;  // some 0.3 ms
   const std::span<std::byte> buffer = cache.buffer();
   const std::span<std::byte> lower = buffer.first(buffer.size() / 2);
   const std::span<std::byte> upper = buffer.subspan(lower.size(), lower.size());

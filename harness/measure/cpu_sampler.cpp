@@ -1,33 +1,28 @@
 #include "harness/measure/cpu_sampler.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 #include "harness/measure/cpu_ceilings.hpp"
 #include "harness/measure/statistics.hpp"
 #include "harness/measure/stopping.hpp"
+#include "harness/measure/stopwatch.hpp"
 
 namespace inferometer {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kWarmUpSeconds = 0.05;
+constexpr int kMostTurns = 1 << 20;
 constexpr double kBlockNs = 1e6;  // of launches between two clock reads: a read costs tens of nanoseconds
 constexpr double kNsPerSecond = 1e9;
-
-double ns_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
-}
 
 // Least step that the clock was seen to take, and so its own cost where it is finer than that.
 double clock_step_ns() {
   double step = kNsPerSecond;
   for (int i = 0; i < 1000; ++i) {
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     double elapsed = 0;
-    while (elapsed <= 0) elapsed = ns_since(start);
+    while (elapsed <= 0) elapsed = watch.ns();
     step = std::min(step, elapsed);
   }
   return step;
@@ -54,10 +49,10 @@ Timing CpuSampler::time(const Device::Run& run, int sets, const MeasureConfig& c
 // Pages, branch predictors, the frequency and OpenMP's team. At least one launch.
 void CpuSampler::warm_up(const Device::Run& run, const MeasureConfig& config) {
   const double budget_ns = std::min(kWarmUpSeconds, kWarmUpShare * config.max_seconds) * kNsPerSecond;
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   do {
     run(0, launch_);
-  } while (ns_since(start) < budget_ns);
+  } while (watch.ns() < budget_ns);
 }
 
 IsolatedTiming CpuSampler::isolated(const Device::Run& run, const MeasureConfig& config) {
@@ -66,34 +61,39 @@ IsolatedTiming CpuSampler::isolated(const Device::Run& run, const MeasureConfig&
   StoppingRule rule(share);
   std::vector<double> samples;
   if (config.cache == CacheMode::cold) cache_.buffer();  // its first use costs more than a clearing
-  const Clock::time_point begin = Clock::now();
+  const Stopwatch whole;
   while (true) {
     if (config.cache == CacheMode::cold) cache_.clear();
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     run(0, launch_);
-    samples.push_back(ns_since(start));
-    const std::string_view verdict = rule.verdict(samples, ns_since(begin) / kNsPerSecond);
+    samples.push_back(watch.ns());
+    const std::string_view verdict = rule.verdict(samples, whole.seconds());
     if (!verdict.empty()) return summarize(samples, verdict, config.cache);
   }
 }
 
-// None when one turn over the sets would not fit.
+// The mean of the median block of launches: other programs that interrupt a few blocks do not move it. None when two
+// turns over the sets would not fit.
 std::optional<AmortizedTiming> CpuSampler::amortized(const Device::Run& run, int sets, double budget_ns,
                                                      double launch_ns) {
-  if (sets * launch_ns > budget_ns) return std::nullopt;
-  double total_ns = 0;
-  int launches = 0;
-  int turns = 1;
-  do {
-    const Clock::time_point start = Clock::now();
+  if (2 * sets * launch_ns > budget_ns) return std::nullopt;
+  const Stopwatch whole;
+  const auto block_ns = [&](int turns) {
+    const Stopwatch watch;
     for (int turn = 0; turn < turns; ++turn)
       for (int set = 0; set < sets; ++set) run(set, launch_);
-    const double block_ns = ns_since(start);
-    total_ns += block_ns;
-    launches += turns * sets;
-    if (block_ns < kBlockNs) turns *= 2;
-  } while (total_ns < budget_ns / 2 && launches < (1 << 28));
-  return AmortizedTiming{.launches = launches, .mean_ns = total_ns / launches, .input_sets = sets};
+    return watch.ns();
+  };
+  int turns = 1;
+  while (block_ns(turns) < kBlockNs && turns < kMostTurns) turns *= 2;  // also the warm-up of the further sets
+  std::vector<double> blocks;
+  do {
+    blocks.push_back(block_ns(turns));
+  } while (whole.ns() < budget_ns);
+  const int launches = turns * sets;
+  return AmortizedTiming{.launches = launches * static_cast<int>(blocks.size()),
+                         .mean_ns = median(sorted_copy(blocks)) / launches,
+                         .input_sets = sets};
 }
 
 // The 95th percentile of timing nothing, through the same call and after the same clearing as a launch.
@@ -109,13 +109,13 @@ Noise CpuSampler::measure_noise() {
   constexpr int kRepeats = 5;
   const Device::Run arithmetic = [](int, const Launch& launch) { multiply_add(launch.threads, 2000); };
   const MeasureConfig config{.cache = CacheMode::warm, .min_samples = 30, .max_samples = 30, .max_seconds = 0.1};
-  std::vector<double> medians;
-  for (int i = 0; i < kRepeats; ++i) {
+  std::vector<double> medians(kRepeats);
+  for (double& one : medians) {
     warm_up(arithmetic, config);
-    medians.push_back(isolated(arithmetic, config).median_ns);
+    one = isolated(arithmetic, config).median_ns;
   }
-  const std::vector<double> ascending = sorted_copy(medians);
-  return {.repeat_ratio = (ascending.back() - ascending.front()) / median(ascending),
+  std::sort(medians.begin(), medians.end());
+  return {.repeat_ratio = (medians.back() - medians.front()) / median(medians),
           .event_resolution_ns = clock_step_ns(),
           .empty_launch_ns = empty_launch_ns(CacheMode::warm)};
 }

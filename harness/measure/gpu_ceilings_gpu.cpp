@@ -13,13 +13,6 @@ constexpr int kMatmulEdge = 8192;
 constexpr int kSmallMatmulEdge = 4096;  // where memory is short
 constexpr std::size_t kStreamBytes = std::size_t{2} << 30;
 
-std::size_t free_device_bytes() {
-  std::size_t free = 0;
-  std::size_t total = 0;
-  INFEROMETER_CUDA_CHECK(cudaMemGetInfo(&free, &total));
-  return free;
-}
-
 void measure_bandwidth(Ceilings& ceilings, Stream stream, std::uint32_t* sink, std::size_t l2_bytes) {
   constexpr std::size_t kPageBytes = 4096;
   const std::size_t wanted = std::min(std::max(kStreamBytes, 8 * l2_bytes), free_device_bytes() / 2);

@@ -45,6 +45,7 @@ class GpuDevice : public Device {
 
   void fill(const TensorSpec& spec, std::uint64_t seed, std::uint64_t tensor, void* destination) override {
     select();
+    const Inputs checked({spec}, seed);  // refuses a source or an unused range that does not fit the tensor
     const auto* const normal = std::get_if<Normal>(&spec.source);
     if (spec.role == Role::output) return set_all_bits(destination, static_cast<std::size_t>(spec.bytes()));
     if (normal == nullptr) {  // chosen values: made on the host
@@ -74,9 +75,7 @@ class GpuDevice : public Device {
 
   std::size_t free_bytes() const override {
     select();
-    std::size_t free = 0;
-    std::size_t total = 0;
-    INFEROMETER_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    const std::size_t free = free_device_bytes();
     const std::size_t pending = sampler_.pending_bytes();  // a row that takes all must still be timed
     return free > pending ? free - pending : 0;
   }
@@ -122,10 +121,10 @@ std::unique_ptr<Device> make_gpu_device(int ordinal, std::string& reason) {
   if (code != cudaSuccess) {
     cudaGetLastError();  // answered here
     int driver = 0;
-    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
-      reason = "no usable GPU: no NVIDIA driver is loaded";
-    else
-      reason = std::string("no usable GPU: ") + cudaGetErrorName(code) + " (" + cudaGetErrorString(code) + ")";
+    const bool no_driver = cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0;
+    reason = "no usable GPU: ";
+    reason += no_driver ? "no NVIDIA driver is loaded"
+                        : std::string(cudaGetErrorName(code)) + " (" + cudaGetErrorString(code) + ")";
     return nullptr;
   }
   if (ordinal < 0 || ordinal >= count) {

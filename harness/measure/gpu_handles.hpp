@@ -33,6 +33,8 @@ CudaEvent make_event();
 // Memory of the harness itself, outside any row's ledger. Throws OutOfMemory with the bytes asked for and free.
 CudaMemory make_device_memory(std::size_t bytes);
 
+std::size_t free_device_bytes();  // of the calling thread's GPU
+
 double elapsed_ns(const CudaEvent& start, const CudaEvent& stop);  // both reached
 
 }  // namespace inferometer

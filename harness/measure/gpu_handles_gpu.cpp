@@ -17,13 +17,17 @@ CudaMemory make_device_memory(std::size_t bytes) {
   const cudaError_t code = cudaMalloc(&memory, std::max<std::size_t>(bytes, 1));
   if (code == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // the refusal is answered here; the next launch's check must not find it
-    std::size_t free = 0;
-    std::size_t total = 0;
-    INFEROMETER_CUDA_CHECK(cudaMemGetInfo(&free, &total));
-    throw OutOfMemory("GPU memory", bytes, free);
+    throw OutOfMemory("GPU memory", bytes, free_device_bytes());
   }
   check_cuda(code, "cudaMalloc", __FILE__, __LINE__);
   return CudaMemory(memory);
+}
+
+std::size_t free_device_bytes() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  INFEROMETER_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  return free;
 }
 
 double elapsed_ns(const CudaEvent& start, const CudaEvent& stop) {

@@ -1,16 +1,14 @@
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 
 #include "harness/measure/gpu_sampler.hpp"
 #include "harness/measure/statistics.hpp"
 #include "harness/measure/stopping.hpp"
+#include "harness/measure/stopwatch.hpp"
 
 namespace inferometer {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr double kNsPerSecond = 1e9;
 constexpr double kWarmUpSeconds = 0.03;  // an idle GPU takes some milliseconds to raise its clocks
@@ -18,8 +16,6 @@ constexpr double kLeastLeadNs = 20e3;    // covers two event records and a launc
 constexpr double kMostLeadNs = 2e6;      // of a launch that queues hundreds of kernels
 constexpr int kSamplesPerLook = 16;      // at the reasons for a lower clock: asking the driver takes a while
 constexpr double kClockMovedRatio = 0.05;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 void add_distinct(std::vector<std::string>& all, const std::vector<std::string>& more) {
   for (const std::string& text : more)
@@ -49,11 +45,11 @@ void GpuSampler::queue_lead(CacheMode cache) {
 
 GpuSampler::Sample GpuSampler::take_sample(const Device::Run& run, CacheMode cache) {
   queue_lead(cache);
-  const Clock::time_point queued = Clock::now();
+  const Stopwatch queueing;
   INFEROMETER_CUDA_CHECK(cudaEventRecord(start_.get(), launch_.stream));
   run(0, launch_);
   INFEROMETER_CUDA_CHECK(cudaEventRecord(stop_.get(), launch_.stream));
-  host_ns_ = std::min(host_ns_, kNsPerSecond * seconds_since(queued));
+  host_ns_ = std::min(host_ns_, queueing.ns());
   ClockSample clock;
   INFEROMETER_CUDA_CHECK(cudaMemcpyAsync(&clock, clock_.get(), sizeof clock, cudaMemcpyDeviceToHost, launch_.stream));
   INFEROMETER_CUDA_CHECK(cudaStreamSynchronize(launch_.stream));
@@ -67,13 +63,13 @@ GpuSampler::Sample GpuSampler::take_sample(const Device::Run& run, CacheMode cac
 // Loads the modules, raises the clocks, learns how long the host takes to queue a launch.
 void GpuSampler::warm_up(const Device::Run& run, const MeasureConfig& config) {
   const double budget = std::min(kWarmUpSeconds, kWarmUpShare * config.max_seconds);
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   run(0, launch_);
   INFEROMETER_CUDA_CHECK(cudaStreamSynchronize(launch_.stream));
-  host_ns_ = kNsPerSecond * seconds_since(start);
+  host_ns_ = watch.ns();
   do {
     take_sample(run, config.cache);
-  } while (seconds_since(start) < budget);
+  } while (watch.seconds() < budget);
 }
 
 IsolatedTiming GpuSampler::isolated(const Device::Run& run, const MeasureConfig& config) {
@@ -83,13 +79,13 @@ IsolatedTiming GpuSampler::isolated(const Device::Run& run, const MeasureConfig&
   std::vector<double> samples;
   std::vector<double> mhz;
   std::vector<std::string> flags;
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   std::string_view verdict;
   while (verdict.empty()) {
     const Sample sample = take_sample(run, config.cache);
     samples.push_back(sample.ns);
     if (sample.sm_mhz) mhz.push_back(*sample.sm_mhz);
-    verdict = rule.verdict(samples, seconds_since(start));
+    verdict = rule.verdict(samples, watch.seconds());
     if (!verdict.empty() || samples.size() % kSamplesPerLook == 0) add_distinct(flags, nvml_.clock_limits());
   }
   IsolatedTiming timing = summarize(samples, verdict, config.cache);
@@ -130,8 +126,8 @@ Timing GpuSampler::time(const Device::Run& run, int sets, const MeasureConfig& c
 double GpuSampler::empty_pair_ns(CacheMode cache) {
   const auto known = empty_pair_ns_.find(cache);
   if (known != empty_pair_ns_.end()) return known->second;
-  std::vector<double> samples;
-  for (int i = 0; i < 50; ++i) samples.push_back(take_sample([](int, const Launch&) {}, cache).ns);
+  std::vector<double> samples(50);
+  for (double& sample : samples) sample = take_sample([](int, const Launch&) {}, cache).ns;
   return empty_pair_ns_[cache] = quantile(sorted_copy(samples), 0.95);
 }
 
@@ -151,14 +147,14 @@ Noise GpuSampler::measure_noise() {
   warm_up(empty, config);
   noise.empty_launch_ns = isolated(empty, config).median_ns;
   warm_up(read, config);
-  std::vector<double> medians;
-  for (int i = 0; i < kRepeats; ++i) medians.push_back(isolated(read, config).median_ns);
-  const std::vector<double> ascending = sorted_copy(medians);
-  noise.repeat_ratio = (ascending.back() - ascending.front()) / median(ascending);
+  std::vector<double> medians(kRepeats);
+  for (double& one : medians) one = isolated(read, config).median_ns;
+  std::sort(medians.begin(), medians.end());
+  noise.repeat_ratio = (medians.back() - medians.front()) / median(medians);
 
   // Of 100 times of one launch, the two nearest that differ.
-  std::vector<double> times;
-  for (int i = 0; i < 100; ++i) times.push_back(take_sample(read, CacheMode::cold).ns);
+  std::vector<double> times(100);
+  for (double& one : times) one = take_sample(read, CacheMode::cold).ns;
   std::sort(times.begin(), times.end());
   double step = std::numeric_limits<double>::infinity();
   for (std::size_t i = 1; i < times.size(); ++i)

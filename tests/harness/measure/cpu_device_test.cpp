@@ -35,10 +35,9 @@ TEST_CASE("cpu device: both estimators give the time of a launch of known length
   const auto device = make_cpu_device(1);
   const Timing timing =
       device->time([](int, const Launch&) { busy_for(200us); }, 1, {.cache = CacheMode::warm, .max_seconds = 0.4});
-  // A launch cannot be shorter than it spins. Above, a busy machine may interrupt the median, but hardly double it.
-  CHECK(timing.isolated.median_ns >= 200e3);
+  // A launch cannot be shorter than it spins. Other programs may interrupt most samples, but hardly all.
   CHECK(timing.isolated.min_ns >= 200e3);
-  CHECK(timing.isolated.median_ns < 400e3);
+  CHECK(timing.isolated.min_ns < 220e3);
   REQUIRE(timing.amortized);
   CHECK(timing.amortized->mean_ns >= 200e3);
   CHECK(timing.headline == "isolated");
@@ -74,13 +73,13 @@ TEST_CASE("cpu device: amortized launches rotate over all sets when cold, isolat
   std::vector<int> launches(3, 0);
   const auto run = [&](int set, const Launch&) {
     ++launches.at(static_cast<std::size_t>(set));
-    busy_for(20us);
+    busy_for(2us);  // far below 50 us also where other programs take most of the processor
   };
   const Timing cold = device->time(run, 3, {.max_samples = 40, .max_seconds = 0.2});
   REQUIRE(cold.amortized);
   CHECK(cold.amortized->input_sets == 3);
   CHECK(launches[1] == launches[2]);
-  CHECK(launches[1] == cold.amortized->launches / 3);
+  CHECK(launches[1] >= cold.amortized->launches / 3);  // the search for a block's length comes on top
   CHECK(launches[0] > launches[1]);
   CHECK(cold.headline == "amortized");
 
