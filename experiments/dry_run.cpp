@@ -27,7 +27,7 @@ std::string rows_text(const Sweep& sweep) {
   for (const SweepRow& row : sweep.rows)
     lines.push_back({row.id, row.variant, row.baseline_id.empty() ? "-" : row.baseline_id, to_string(row.problem)});
   return sweep.path + ": " + sweep.name + ", " + sweep.operator_name + ", " + std::to_string(sweep.rows.size()) +
-         " rows\n" + aligned(lines);
+         (sweep.rows.size() == 1 ? " row\n" : " rows\n") + aligned(lines);
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ Command add_run_command(CLI::App& program) {
   app->add_flag("--json", typed->json, "With --dry-run: print the rows as JSON");
   app->add_flag("--in-process", typed->run.in_process, "No worker process: for debuggers and profilers");
   app->add_option("--seed", typed->run.seed, "Seed of all inputs (default: 1)");
-  app->add_option("--device", typed->run.device, "GPU, by its ordinal (default: 0)")->check(CLI::NonNegativeNumber);
+  app->add_option("--device", typed->run.device, "GPU, by its ordinal (default: 0)")->check(CLI::Range(0, 1023));
   app->add_flag("--quiet", typed->run.quiet, "No progress on standard error");
   return {app, [typed](const Arguments& arguments) { return run(*typed, arguments); }};
 }

@@ -13,7 +13,9 @@ namespace {
 std::string number_text(double value) {
   std::array<char, 32> buffer{};  // the shortest text that reads back as the same double has at most 24 characters
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
-  return {buffer.data(), end};
+  std::string text(buffer.data(), end);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";  // told apart from an integer
+  return text;
 }
 
 // How a message shows what came: strings in quotes, so that 'true' and true differ.

@@ -46,11 +46,11 @@ struct Sweep {
 
 // What the command line changes in a config.
 struct SweepOptions {
-  std::vector<std::string> set;       // key=value: an axis or fixed field, or measure.KEY / limits.KEY
-  std::vector<std::string> variants;  // replaces the config's list; globs allowed
-  std::string filter;                 // an expression as in "where", over fields and "variant"
-  std::string row;                    // one id, or a unique prefix
-  bool quick = false;                 // first and last value of each axis, looser timing
+  std::vector<std::string> set = {};       // key=value: an axis or fixed field, or measure.KEY / limits.KEY
+  std::vector<std::string> variants = {};  // replaces the config's list; globs allowed
+  std::string filter = {};                 // an expression as in "where", over fields and "variant"
+  std::string row = {};                    // one id, or a unique prefix
+  bool quick = false;                      // first and last value of each axis, looser timing
 };
 
 // Throws ConfigError. A row with a baseline_id has that row in the same sweep.

@@ -84,7 +84,7 @@ TEST_CASE("fields: values out of range or of another type are refused with what 
   CHECK(refusal({{"batch", std::int64_t{0}}}) == "batch: batch must be an integer from 1 to 64, got 0");
   CHECK(refusal({{"batch", std::int64_t{65}}}) == "batch: batch must be an integer from 1 to 64, got 65");
   CHECK(refusal({{"batch", std::int64_t{64}}}) == "accepted");
-  CHECK(refusal({{"batch", 2.0}}) == "batch: batch must be an integer from 1 to 64, got 2");
+  CHECK(refusal({{"batch", 2.0}}) == "batch: batch must be an integer from 1 to 64, got 2.0");
   CHECK(refusal({{"batch", true}}) == "batch: batch must be an integer from 1 to 64, got true");
   CHECK(refusal({{"batch", std::string("2")}}) == "batch: batch must be an integer from 1 to 64, got '2'");
   CHECK(refusal({{"causal", std::int64_t{1}}}) == "causal: causal must be true or false, got 1");
@@ -118,6 +118,8 @@ TEST_CASE("fields: values show as JSON does, strings bare", "[fields]") {
   CHECK(to_string(Value(true)) == "true");
   CHECK(to_string(Value(std::int64_t{-3})) == "-3");
   CHECK(to_string(Value(0.1)) == "0.1");
+  CHECK(to_string(Value(100.0)) == "100.0");
+  CHECK(to_string(Value(1e300)) == "1e+300");
   CHECK(to_string(Value(std::string("f16"))) == "f16");
   CHECK(to_string(Value(std::vector<std::int64_t>{1, 2})) == "[1, 2]");
 }
