@@ -29,9 +29,9 @@ namespace {
 using Problem = AttentionPrefillProblem;
 using Tensors = AttentionPrefillTensors;
 
+// All tiles of a thread take 185 KiB at head_dim 128 and stay in its second-level cache.
 constexpr std::int64_t kTileQ = 96;  // whole blocks of columns for 8 and for 16 lanes
-constexpr std::int64_t kTileKv =
-    64;  // with kTileQ and head_dim 128, all tiles of a thread take 190 KiB: second-level cache
+constexpr std::int64_t kTileKv = 64;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 static_assert(kTileQ % kTileColumns == 0 && kTileKv % kTileRows == 0 && 8 % kTileRows == 0);
@@ -66,11 +66,10 @@ struct Task {
   std::int64_t head;
   std::int64_t kv_head;
   std::int64_t first_query;
-  std::int64_t queries;  // at most kTileQ
-  std::int64_t columns;  // the same in whole vectors: lanes that are computed
-  // Query first_query + i sees keys j <= i + last_key; used when causal.
-  std::int64_t last_key;
-  std::int64_t keys;  // that any query of the tile sees
+  std::int64_t queries;   // at most kTileQ
+  std::int64_t columns;   // the same in whole vectors: lanes that are computed
+  std::int64_t last_key;  // that the first query sees when causal; the next ones see one more each
+  std::int64_t keys;      // that any query of the tile sees
 };
 
 Task make_task(const Problem& p, std::int64_t index) {
@@ -182,10 +181,13 @@ std::size_t tiles_bytes(const Problem& p) {
 // For as many threads as may run here at once.
 std::size_t workspace_bytes(const Problem& p) { return static_cast<std::size_t>(omp_get_num_procs()) * tiles_bytes(p); }
 
+int usable_threads(const Problem& p, const Launch& launch) {
+  return std::min(launch.threads, static_cast<int>(launch.workspace.size() / tiles_bytes(p)));
+}
+
 void run(const Problem& p, const Tensors& t, const Launch& launch) {
   const std::int64_t tasks = (p.q_len + kTileQ - 1) / kTileQ * p.batch * p.q_heads;
-  const auto room = static_cast<int>(launch.workspace.size() / tiles_bytes(p));
-#pragma omp parallel num_threads(std::min(launch.threads, room))
+#pragma omp parallel num_threads(usable_threads(p, launch))
   {
     const Tiles tiles(
         reinterpret_cast<float*>(launch.workspace.data()) + omp_get_thread_num() * Tiles::floats(p.head_dim),

@@ -42,9 +42,10 @@ const std::vector<Field<Problem>> kFields = {
 void validate(const Problem& p) {
   if (p.head_dim % 8 != 0)
     throw ProblemError("head_dim", "head_dim must be a multiple of 8, got " + std::to_string(p.head_dim));
-  if (p.q_heads % p.kv_heads != 0)
+  if (p.q_heads % p.kv_heads != 0) {
     throw ProblemError("q_heads", "q_heads must be a multiple of kv_heads, got " + std::to_string(p.q_heads) + " and " +
                                       std::to_string(p.kv_heads));
+  }
   // In bytes of f32, so that no variant's offset into a tensor, or into the scores of all heads, can overflow.
   checked_product("q_len", {p.batch, p.q_len, p.q_heads, p.head_dim, 4});
   checked_product("kv_len", {p.batch, p.kv_len, p.kv_heads, p.head_dim, 4});

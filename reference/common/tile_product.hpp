@@ -24,26 +24,26 @@ inline constexpr int kTileRows = 4;  // 16 of 16 registers
 inline constexpr int kTileVectors = 3;
 inline constexpr int kTileColumns = kTileVectors * kLanes;
 
-// One block: C [kTileRows, vectors * kLanes] = or += A [kTileRows, depth] B [depth, vectors * kLanes].
-template <int vectors>
+// One block: C [kTileRows, kVectors * kLanes] = or += A [kTileRows, depth] B [depth, kVectors * kLanes].
+template <int kVectors>
 void multiply_block(TileView a, const float* b, std::int64_t b_stride, float* c, std::int64_t c_stride,
                     std::int64_t depth, bool accumulate) {
-  Vector sums[kTileRows][vectors] = {};
+  Vector sums[kTileRows][kVectors] = {};
   for (std::int64_t k = 0; k < depth; ++k) {
-    Vector row[vectors];
+    Vector row[kVectors];
 #pragma GCC unroll 8
-    for (int v = 0; v < vectors; ++v) row[v] = load_vector(b + k * b_stride + v * kLanes);
+    for (std::int64_t v = 0; v < kVectors; ++v) row[v] = load_vector(b + k * b_stride + v * kLanes);
 #pragma GCC unroll 8
-    for (int i = 0; i < kTileRows; ++i) {
+    for (std::int64_t i = 0; i < kTileRows; ++i) {
       const float element = a.data[i * a.row_stride + k * a.column_stride];
 #pragma GCC unroll 8
-      for (int v = 0; v < vectors; ++v) sums[i][v] += element * row[v];
+      for (std::int64_t v = 0; v < kVectors; ++v) sums[i][v] += element * row[v];
     }
   }
 #pragma GCC unroll 8
-  for (int i = 0; i < kTileRows; ++i) {
+  for (std::int64_t i = 0; i < kTileRows; ++i) {
 #pragma GCC unroll 8
-    for (int v = 0; v < vectors; ++v) {
+    for (std::int64_t v = 0; v < kVectors; ++v) {
       float* const place = c + i * c_stride + v * kLanes;
       store_vector(place, accumulate ? load_vector(place) + sums[i][v] : sums[i][v]);
     }

@@ -14,7 +14,7 @@ inline constexpr int kLanes = 8;
 #endif
 
 using Vector = float __attribute__((vector_size(kLanes * sizeof(float))));
-using VectorInt = std::int32_t __attribute__((vector_size(kLanes * sizeof(float))));
+using VectorBits = std::uint32_t __attribute__((vector_size(kLanes * sizeof(float))));
 
 // From and to any address; one instruction.
 inline Vector load_vector(const float* source) {
@@ -44,7 +44,7 @@ inline Vector exp2_vector(Vector x) {
   Vector power = f * exp2_coefficient(7) + exp2_coefficient(6);
 #pragma GCC unroll 8
   for (int degree = 5; degree >= 0; --degree) power = power * f + exp2_coefficient(degree);
-  const VectorInt bits = reinterpret_cast<VectorInt>(power) + (reinterpret_cast<VectorInt>(shifted) << 23);
+  const VectorBits bits = reinterpret_cast<VectorBits>(power) + (reinterpret_cast<VectorBits>(shifted) << 23);
   return x < -126.0F ? Vector{} : reinterpret_cast<Vector>(bits);
 }
 

@@ -22,10 +22,10 @@ namespace {
 using Problem = MatmulProblem;
 using Tensors = MatmulTensors;
 
-constexpr std::int64_t kPanelRows = 64;                   // of W; 64 KiB at kPanelDepth
-constexpr std::int64_t kPanelDepth = 256;                 // 48 columns of X^T at that depth fill a 48 KiB L1 cache
-constexpr std::int64_t kRowPiece = 1024;                  // of a single row of W: stays in L1 with those of X
-constexpr std::int64_t kBlockTokens = 10 * kTileColumns;  // the sums of a panel: 120 KiB
+constexpr std::int64_t kPanelRows = 64;    // of W; 64 KiB at kPanelDepth
+constexpr std::int64_t kPanelDepth = 256;  // 48 columns of X^T at that depth fill a 48 KiB L1 cache
+constexpr std::int64_t kRowPiece = 1024;   // of a single row of W: stays in L1 with those of X
+constexpr std::int64_t kBlockTokens = std::int64_t{10} * kTileColumns;  // the sums of a panel: 120 KiB
 
 static_assert(kPanelRows % kTileRows == 0);
 static_assert(kPanelRows * kPanelDepth >= std::max<std::int64_t>(FloatTokens::kScratchFloats, kRowPiece));
@@ -63,9 +63,10 @@ Part make_part(const Problem& p, const TokenSplit& split, std::int64_t panel, st
 void add_singles(const FloatTokens& x, std::int64_t singles, const float* w, std::int64_t rows, std::int64_t begin,
                  std::int64_t depth, float* sums) {
   using Row = Eigen::Map<const Eigen::VectorXf>;
-  for (std::int64_t j = 0; j < rows; ++j)
+  for (std::int64_t j = 0; j < rows; ++j) {
     for (std::int64_t i = 0; i < singles; ++i)
       sums[i * kPanelRows + j] += Row(w + j * depth, depth).dot(Row(x.single(i) + begin, depth));
+  }
 }
 
 void multiply_panel(const Problem& p, const void* w, const FloatTokens& x, const Part& part, const Scratch& scratch) {
@@ -104,9 +105,10 @@ void store_part(const Problem& p, void* y, const TokenSplit& split, const Part& 
     for (std::int64_t i = 0; i < count; ++i)
       store_floats(p.dtype, rows + i * kPanelRows, part.rows, y, (token + i) * p.n + part.first_row);
   }
-  for (std::int64_t i = 0; i < part.singles; ++i)
-    store_floats(p.dtype, scratch.singles + i * kPanelRows, part.rows, y,
-                 (split.in_vectors + i) * p.n + part.first_row);
+  for (std::int64_t i = 0; i < part.singles; ++i) {
+    const std::int64_t token = split.in_vectors + i;
+    store_floats(p.dtype, scratch.singles + i * kPanelRows, part.rows, y, token * p.n + part.first_row);
+  }
 }
 
 // X in float, and scratch for as many threads as may run here at once.
@@ -114,15 +116,19 @@ std::size_t workspace_bytes(const Problem& p) {
   return static_cast<std::size_t>(FloatTokens::floats(p) + omp_get_num_procs() * Scratch::kFloats) * sizeof(float);
 }
 
+int usable_threads(const Problem& p, const Launch& launch) {
+  const auto room = static_cast<std::int64_t>(launch.workspace.size() / sizeof(float)) - FloatTokens::floats(p);
+  return std::min(launch.threads, static_cast<int>(room / Scratch::kFloats));
+}
+
 void run(const Problem& p, const Tensors& t, const Launch& launch) {
   auto* const memory = reinterpret_cast<float*>(launch.workspace.data());
   const FloatTokens x(memory, p);
   const TokenSplit& split = x.split();
   float* const scratch_memory = memory + FloatTokens::floats(p);
-  const auto room = static_cast<std::int64_t>(launch.workspace.size() / sizeof(float)) - FloatTokens::floats(p);
   const std::int64_t panels = (p.n + kPanelRows - 1) / kPanelRows;
   const std::int64_t blocks = std::max<std::int64_t>(1, (split.columns + kBlockTokens - 1) / kBlockTokens);
-#pragma omp parallel num_threads(std::min(launch.threads, static_cast <int>(room / Scratch::kFloats)))
+#pragma omp parallel num_threads(usable_threads(p, launch))
   {
     const Scratch scratch(scratch_memory + omp_get_thread_num() * Scratch::kFloats);
 #pragma omp for schedule(dynamic) nowait
