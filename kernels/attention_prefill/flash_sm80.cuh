@@ -21,7 +21,8 @@
 namespace inferometer {
 
 // kHeadDim: of the tiles, at least the problem's; the rest is zero. kQueriesInRegisters: otherwise Q's fragments are
-// read from shared memory at each step. kBlocksPerSm: what registers must leave room for.
+// read from shared memory at each step. kBlocksPerSm: with 2 blocks of 128 threads the compiler may use the 255
+// registers a thread can have.
 template <class T_, int kHeadDim_, int kWarps_, int kRowTiles_, int kTileKv_, bool kQueriesInRegisters_,
           int kBlocksPerSm_>
 struct FlashConfig {
@@ -214,13 +215,14 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) flash_
 
   OnlineSoftmax<Config::kRowTiles> softmax(p.scale);
   float acc[Config::kRowTiles][2 * Config::kDimSteps][4] = {};
-  for (int tile = 0; tile * Config::kTileKv <= place.last_key; ++tile) {
+  const int last_key = place.last_key;
+  const int warp_query = place.first_query + warp_row;
+  for (int tile = 0; tile * Config::kTileKv <= last_key; ++tile) {
     cp_async_wait<0>();
     __syncthreads();  // this stage is complete, and nobody still reads the other one
     const int first_key = tile * Config::kTileKv;
-    if (first_key + Config::kTileKv <= place.last_key) copy_kv(tile + 1);
+    if (first_key + Config::kTileKv <= last_key) copy_kv(tile + 1);
 
-    const int warp_query = place.first_query + warp_row;
     if (first_key > p.visible.last(warp_query + Config::kWarpRows - 1)) continue;  // above the diagonal for this warp
     const std::uint32_t stage = tile % 2 * Config::kTileKvBytes;
     float s[Config::kRowTiles][Config::kKeyTiles][4] = {};

@@ -4,6 +4,10 @@
 namespace inferometer {
 namespace {
 
+// 32 rows a warp: a fragment of K or V read from shared memory then feeds four products, not two. O and S take 64
+// registers each, Q's fragments 32: they stay. On an H200, 4 x 4096 tokens, full: 330 TFLOP/s. Other shapes, each
+// beside this one: 16 rows a warp with the next S overlapped 0.86x, 32 keys and three blocks an SM 0.88x, Q read again
+// 0.93x.
 template <class T>
 using Config = FlashConfig<T, 64, 4, 2, 64, true, 2>;
 

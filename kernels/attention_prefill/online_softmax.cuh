@@ -92,7 +92,7 @@ struct OnlineSoftmax {
       offset[r] = row_max[r] == -kInfinity ? 0.0F : scaled_max(r);
       largest = fmaxf(largest, fabsf(offset[r]));
     }
-    if (largest > kFoldLimit) {
+    if (__any_sync(kWholeWarp, largest > kFoldLimit)) {
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
         if (fabsf(offset[r]) <= kFoldLimit) continue;
