@@ -84,13 +84,14 @@ std::size_t cgroup_available(const std::string& root) {
     const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     std::string group = line.substr(second + 1);
     if (group == "/") group.clear();
-    if (controllers == ",,")
+    if (controllers == ",,") {
       left = std::min(
           left, left_in_hierarchy(root + "/sys/fs/cgroup", group, {"memory.max", "memory.current", "inactive_file"}));
-    else if (controllers.find(",memory,") != std::string::npos)
+    } else if (controllers.find(",memory,") != std::string::npos) {
       left =
           std::min(left, left_in_hierarchy(root + "/sys/fs/cgroup/memory", group,
                                            {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}));
+    }
   }
   return left;
 }

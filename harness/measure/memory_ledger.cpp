@@ -18,9 +18,10 @@ struct MemoryLedger::State {
   // Booked before the device is asked, so that two threads cannot pass the limit together.
   void book(std::size_t bytes, const std::string& role) {
     const std::lock_guard lock(mutex);
-    if (bytes > limit_bytes - total.held)
-      throw OutOfMemory("memory ledger, " + role + " within the limit of " + std::to_string(limit_bytes) + " bytes",
-                        bytes, limit_bytes - total.held);
+    const std::size_t left = limit_bytes - total.held;
+    const std::string where =
+        "memory ledger, " + role + " within the limit of " + std::to_string(limit_bytes) + " bytes";
+    if (bytes > left) throw OutOfMemory(where, bytes, left);
     total.held += bytes;
     roles[role].held += bytes;
   }

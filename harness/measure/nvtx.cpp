@@ -38,7 +38,7 @@ class Domain {
     const auto found = strings_.find(name);
     if (found != strings_.end()) return found->second;
     std::string key(name);
-    const nvtxStringHandle_t handle = nvtxDomainRegisterStringA(domain_, key.c_str());
+    auto* const handle = nvtxDomainRegisterStringA(domain_, key.c_str());
     strings_.emplace(std::move(key), handle);
     return handle;
   }

@@ -36,7 +36,7 @@ class FakeRoot {
   fs::path path_;
 };
 
-constexpr std::size_t kMeminfoAvailable = 4000 * 1024;
+constexpr std::size_t kMeminfoAvailable = std::size_t{4000} * 1024;
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <list>
 #include <map>
 #include <string>
 
@@ -11,12 +12,12 @@ namespace {
 
 struct Recorder {
   std::ofstream log{std::getenv("INFEROMETER_NVTX_LOG")};
-  std::map<const void*, std::string> names;  // of domains and registered strings, by the handles given out
+  std::list<std::string> texts;              // their addresses are the handles: opaque to the program, and distinct
+  std::map<const void*, std::string> names;  // of domains and registered strings, by handle
 
-  // Handles are opaque to the program: any distinct addresses do.
   template <class Handle>
   Handle give_handle(const char* name) {
-    auto* const handle = reinterpret_cast<Handle>(names.size() + 1);
+    auto* const handle = reinterpret_cast<Handle>(&texts.emplace_back(name));
     names[handle] = name;
     return handle;
   }

@@ -68,8 +68,8 @@ TEST_CASE("statistics: the interval holds the median of a skewed distribution 95
   for (const auto& [samples, coverage] : cases) {
     int held = 0;
     for (int trial = 0; trial < kTrials; ++trial) {
-      std::vector<double> values;
-      for (int i = 0; i < samples; ++i) values.push_back(exponential(random));
+      std::vector<double> values(static_cast<std::size_t>(samples));
+      for (double& value : values) value = exponential(random);
       const auto interval = median_interval(sorted_copy(values));
       REQUIRE(interval);
       if (interval->low <= std::log(2.0) && std::log(2.0) <= interval->high) ++held;
