@@ -19,10 +19,12 @@ namespace {
 constexpr int kPatterns = 65536;
 
 std::uint16_t eigen_f16_bits(float value) { return Eigen::half(value).x; }
-float eigen_f16_value(std::uint16_t bits) { return static_cast<float>(Eigen::half_impl::raw_uint16_to_half(bits)); }
+float eigen_f16_value(std::uint16_t bits) {
+  return static_cast<float>(Eigen::half(Eigen::half_impl::raw_uint16_to_half(bits)));
+}
 std::uint16_t eigen_bf16_bits(float value) { return Eigen::bfloat16(value).value; }
 float eigen_bf16_value(std::uint16_t bits) {
-  return static_cast<float>(Eigen::bfloat16_impl::raw_uint16_to_bfloat16(bits));
+  return static_cast<float>(Eigen::bfloat16(Eigen::bfloat16_impl::raw_uint16_to_bfloat16(bits)));
 }
 
 // Equal bits, or both NaN: the payload of a NaN is no one's promise.

@@ -165,7 +165,7 @@ TEST_CASE("expression: an alias has a value only where its fields agree", "[swee
 
 TEST_CASE("expression: nesting is bounded", "[sweep][expression]") {
   CHECK(holds(std::string(99, '(') + "causal" + std::string(99, ')')));
-  CHECK(refusal(std::string(100'000, '(')) == "column 101: nested deeper than 100 levels");
+  CHECK(refusal(std::string(100'000, '(')) == "column 102: nested deeper than 100 levels");
   CHECK(refusal(std::string(100'000, '-')).find("nested deeper") != std::string::npos);
   std::string nots;
   for (int i = 0; i < 10'000; ++i) nots += "not ";
