@@ -1,0 +1,31 @@
+// attention_decode / cuda.contiguous: split-KV flash decoding over a contiguous cache.
+//
+//   in   q         [batch, q_len, q_heads, head_dim]      f16, bf16
+//        k, v      [batch, context, kv_heads, head_dim]   as q
+//        seq_lens  [batch]                                i32
+//   out  o         as q
+//        lse       [batch, q_heads, q_len]                f32, natural logarithm
+//
+// Token t of sequence b is row b * context + t of the cache. The kernel is flash_decode.cuh.
+#include "kernels/attention_decode/decode_launch.cuh"
+
+namespace inferometer {
+namespace {
+
+std::optional<std::string> unsupported(const AttentionDecodeProblem& p) {
+  if (p.block_size != 0) return "block_size must be 0, a contiguous cache, got " + std::to_string(p.block_size);
+  return decode::unsupported_by_kernel(p);
+}
+
+const RegisterVariant<AttentionDecode> registered{{
+    .name = "cuda.contiguous",
+    .summary = "split-KV flash decoding over a contiguous cache: cp.async ring per warp, mma.sync, one launch",
+    .min_sm = 80,
+    .unsupported = &unsupported,
+    .workspace_bytes = &decode::decode_workspace_bytes,
+    .prepare = &decode::prepare_plan,
+    .run = &decode::launch_decode<ContiguousRows>,
+}};
+
+}  // namespace
+}  // namespace inferometer

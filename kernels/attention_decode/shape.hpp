@@ -1,0 +1,40 @@
+// Tile sizes of the decode kernel, by head dimension and rows.
+#pragma once
+
+#include "kernels/attention_decode/partition.hpp"
+
+namespace inferometer::decode {
+
+// Most dynamic shared memory of one block: two fit an SM of sm_90 (228 KiB with 1 KiB kept of each block); one alone
+// fits sm_80 (163 KiB).
+inline constexpr int kHalfSmBytes = 113 * 1024;
+inline constexpr int kWholeBlockBytes = 163 * 1024;
+
+template <int kHeadDim_, int kRowTiles_>
+struct Shape {
+  static constexpr int kHeadDim = kHeadDim_;
+  static constexpr int kRowTiles = kRowTiles_;      // of 8 query rows
+  static constexpr int kBlockRows = 8 * kRowTiles;  // query rows of a block
+  static constexpr int kWarps = 4;
+  static constexpr int kBlocksPerSm = kHeadDim > 192 ? 1 : 2;
+  static constexpr int kThreads = 32 * kWarps;
+  // Bytes between rows in shared memory: an odd number of 32-byte sectors. cp.async.cg must find the two halves of a
+  // sector side by side and in order at a 32-byte boundary; padding or swizzling by 16 bytes makes it fetch every
+  // sector twice. ldmatrix then reads without bank conflicts where rows 4-7 of a tile take the other half
+  // (flash_decode.cuh).
+  static constexpr int kRowBytes = (kHeadDim / 16 | 1) * 32;
+  static constexpr int kTileBytes = kTileKeys * kRowBytes;
+  static constexpr int kStageBytes = 2 * kTileBytes;  // K, then V
+  static constexpr int kStages = (kBlocksPerSm == 2 ? kHalfSmBytes : kWholeBlockBytes) / (kWarps * kStageBytes);
+  static constexpr int kRingBytes = kWarps * kStages * kStageBytes;
+
+  // After the loop the same memory holds every warp's O, padded so that the four rows a warp stores at once lie in
+  // different banks, and then every warp's softmax states.
+  static constexpr int kMergeStride = kHeadDim + 4;
+  static constexpr int kMergeStatesAt = kWarps * kBlockRows * kMergeStride * 4;
+  static constexpr int kMergeBytes = kMergeStatesAt + kWarps * kBlockRows * 8;
+  static constexpr int kSharedBytes = kRingBytes > kMergeBytes ? kRingBytes : kMergeBytes;
+  static_assert(kStages >= 2);
+};
+
+}  // namespace inferometer::decode
