@@ -47,9 +47,15 @@ void generate_normal(const Normal& normal, std::uint64_t seed, std::uint64_t ten
                      std::int64_t count, int threads, const Write& write) {
   const std::uint64_t key = stream_key(seed, tensor);
   const float scale = normal_scale(normal.stddev);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-  for (std::int64_t i = 0; i < count; ++i)
+  const auto write_one = [&](std::int64_t i) {
     write(i, normal_element<kDtype>(key, static_cast<std::uint64_t>(begin + i), scale));
+  };
+  if (threads <= 1) {  // judges read from within their own parallel loops: no region of one thread there
+    for (std::int64_t i = 0; i < count; ++i) write_one(i);
+    return;
+  }
+#pragma omp parallel for num_threads(threads)
+  for (std::int64_t i = 0; i < count; ++i) write_one(i);
 }
 
 void set_all_bits(void* destination, std::int64_t bytes, int threads) {
