@@ -34,9 +34,11 @@ std::optional<std::string> unsupported(const MatmulProblem& p) {
 MmaPlan plan_for_current_device(const MatmulProblem& p) {
   int device = 0;
   int sm_count = 0;
+  int block_smem_bytes = 0;
   INFEROMETER_CUDA_CHECK(cudaGetDevice(&device));
   INFEROMETER_CUDA_CHECK(cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device));
-  return make_mma_plan(p, sm_count);
+  INFEROMETER_CUDA_CHECK(cudaDeviceGetAttribute(&block_smem_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  return make_mma_plan(p, {.sm_count = sm_count, .block_smem_bytes = static_cast<std::size_t>(block_smem_bytes)});
 }
 
 std::size_t workspace_bytes(const MatmulProblem& p) { return plan_for_current_device(p).workspace_bytes; }

@@ -17,7 +17,12 @@ struct MmaPlan {
   std::size_t workspace_bytes = 0;
 };
 
-// The shape and split with the least predicted time; the same for the same problem and number of SMs.
-MmaPlan make_mma_plan(const MatmulProblem& p, int sm_count);
+struct GpuLimits {
+  int sm_count = 0;
+  std::size_t block_smem_bytes = 0;  // the most shared memory that one block can have
+};
+
+// The shape and split with the least predicted time; the same for the same problem and limits.
+MmaPlan make_mma_plan(const MatmulProblem& p, const GpuLimits& gpu);
 
 }  // namespace inferometer

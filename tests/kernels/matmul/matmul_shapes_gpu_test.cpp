@@ -1,0 +1,83 @@
+// cublas.f16 and cuda.f16_sm80 against the operator's judge, over shapes.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/kernels/matmul/matmul_problem.hpp"
+
+namespace inferometer::test {
+namespace {
+
+TEST_CASE("matmul: every m, n and k around tile edges is right in both types", "[matmul][gpu]") {
+  for (const std::int64_t m : {1, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129, 257})
+    for (const std::int64_t n : {1, 7, 8, 1440, 1441})
+      for (const std::int64_t k : {8, 24, 4104})
+        for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) check_matmul({.m = m, .n = n, .k = k, .dtype = dtype});
+}
+
+TEST_CASE("matmul: a long k is right", "[matmul][gpu]") {
+  for (const std::int64_t m : {1, 17, 129})
+    for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) check_matmul({.m = m, .n = 1441, .k = 29568, .dtype = dtype});
+}
+
+TEST_CASE("matmul: many tiles are right", "[matmul][gpu]") {
+  check_matmul({.m = 2100, .n = 4200, .k = 512});
+  check_matmul({.m = 4096, .n = 4096, .k = 256, .dtype = Dtype::bf16});
+  check_matmul(
+      {.m = 1, .n = 4300000, .k = 8});  // 67,188 tiles of 64 columns: more than a grid's y or z dimension holds
+}
+
+TEST_CASE("matmul: random problems are right", "[matmul][gpu]") {
+  const std::uint64_t first_seed = std::random_device{}();
+  for (std::uint64_t seed = first_seed; seed < first_seed + 25; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto log_uniform = [&](double most) {
+      return static_cast<std::int64_t>(std::exp(std::uniform_real_distribution<double>(0, std::log(most))(random)));
+    };
+    check_matmul({.m = log_uniform(700),
+                  .n = log_uniform(5000),
+                  .k = 8 * log_uniform(1500),
+                  .dtype = seed % 2 == 0 ? Dtype::f16 : Dtype::bf16},
+                 seed);
+  }
+}
+
+TEST_CASE("matmul: cuBLAS takes rows of any alignment", "[matmul][gpu]") {
+  for (const std::int64_t k : {1, 7, 1441}) {
+    const VariantRun run = run_matmul("cublas.f16", {.m = 17, .n = 33, .k = k});
+    INFO("k=" << k << ": " << run.unsupported << run.check.reason);
+    CHECK(run.check.passed);
+  }
+}
+
+TEST_CASE("matmul: a k that is no multiple of 8 is refused with the reason", "[matmul][gpu]") {
+  const VariantRun run = run_matmul("cuda.f16_sm80", {.m = 16, .n = 64, .k = 100});
+  CHECK(run.unsupported == "k must be a multiple of 8, so that rows of X and W start on 16-byte boundaries, got 100");
+}
+
+TEST_CASE("matmul: a token's row is the same alone and in a batch", "[matmul][gpu]") {
+  // Both round the same sum once, after adding f32 terms in different orders: at most one step of the type apart, plus
+  // the error of the additions, k roundings of partial sums no larger than a few sqrt(k).
+  constexpr std::int64_t kN = 1440;
+  constexpr std::int64_t kK = 4104;
+  constexpr double kSumError = 8.0 * kK * 0x1p-24;
+  for (const std::string& variant : kMatmulVariants)
+    for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+      const auto alone = run_matmul(variant, {.m = 1, .n = kN, .k = kK, .dtype = dtype}).outputs.at("y");
+      for (const std::int64_t m : {7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129, 257}) {
+        const auto batch = run_matmul(variant, {.m = m, .n = kN, .k = kK, .dtype = dtype}).outputs.at("y");
+        double worst = 0;
+        for (std::size_t i = 0; i < kN; ++i)
+          worst = std::max(worst, std::abs(double{alone[i]} - batch[i]) /
+                                      (2 * unit_roundoff(dtype) * std::abs(alone[i]) + kSumError));
+        INFO(variant << " m=" << m << " " << dtype_name(dtype));
+        CHECK(worst <= 1.0);
+      }
+    }
+}
+
+}  // namespace
+}  // namespace inferometer::test
