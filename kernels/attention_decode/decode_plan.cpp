@@ -23,6 +23,9 @@ constexpr std::int64_t kMostBlocks = std::int64_t{1} << 30;
 constexpr std::int64_t kBlockCostKeys = 128;
 constexpr std::int64_t kPartCostKeys = 8;
 
+// Keys that the four warps of a block take in one turn; a part that fills no whole turn leaves warps idle.
+constexpr std::int64_t kTurnKeys = 4 * kTileKeys;
+
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::size_t align_256(std::int64_t bytes) { return static_cast<std::size_t>(ceil_div(bytes, 256) * 256); }
@@ -50,7 +53,8 @@ std::int64_t choose_part_keys(const AttentionDecodeProblem& p, std::int64_t unit
   for (std::int64_t parts = 1; parts == 1 || parts * least_keys <= p.context; ++parts) {
     const std::int64_t keys = keys_when_cut(p, parts);
     const std::int64_t rounds = ceil_div(pieces(p, keys) * units_per_sequence, sm_count);
-    const std::int64_t cost = rounds * (keys + kBlockCostKeys) + parts * kPartCostKeys;
+    const std::int64_t turns = ceil_div(keys, kTurnKeys);
+    const std::int64_t cost = rounds * (turns * kTurnKeys + kBlockCostKeys) + parts * kPartCostKeys;
     if (cost >= best_cost) continue;
     best_cost = cost;
     best_keys = keys;
