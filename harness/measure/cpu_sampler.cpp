@@ -107,7 +107,10 @@ double CpuSampler::empty_launch_ns(CacheMode cache) {
 
 Noise CpuSampler::measure_noise() {
   constexpr int kRepeats = 5;
-  const Device::Run arithmetic = [](int, const Launch& launch) { multiply_add(launch.threads, 2000); };
+  const Device::Run arithmetic = [](int, const Launch& launch) {
+#pragma omp parallel num_threads(launch.threads)
+    multiply_add(2000);
+  };
   const MeasureConfig config{.cache = CacheMode::warm, .min_samples = 30, .max_samples = 30, .max_seconds = 0.1};
   std::vector<double> medians(kRepeats);
   for (double& one : medians) {

@@ -67,7 +67,8 @@ std::string baseline_of(const Json& config) {
 
 File read_file(const NamedResults& source) {
   try {
-    if (text_from(source.json.at("schema")) != "inferometer.results/1") throw std::runtime_error("its schema is another one");
+    if (text_from(source.json.at("schema")) != "inferometer.results/1")
+      throw std::runtime_error("its schema is another one");
     File file{.question = source.json.at("config").value("question", source.json.at("name").get<std::string>()),
               .baseline = baseline_of(source.json.at("config")),
               .provenance = provenance_of(source.json),

@@ -21,19 +21,25 @@ std::string shell_quoted(const std::string& word) {
   return quoted + "'";
 }
 
+// The time of `timing` by the estimator that both sides have, where their headlines come from different ones: an
+// isolated time holds the launch, an amortized one does not.
+double comparable_ns(const Timing& timing, const Timing& other) {
+  if (timing.headline == other.headline) return timing.headline_ns;
+  return timing.amortized && other.amortized ? timing.amortized->mean_ns : timing.isolated.median_ns;
+}
+
 }  // namespace
 
 std::optional<Speedup> speedup(const Record& row, const Record& baseline) {
   if (row.status != Status::ok || baseline.status != Status::ok || !row.timing || !baseline.timing) return std::nullopt;
   if (row.id == baseline.id) return Speedup{};
-  const Timing& ours = *row.timing;
-  const Timing& theirs = *baseline.timing;
-  const IsolatedTiming& one = ours.isolated;
-  const IsolatedTiming& other = theirs.isolated;
-  if (!(ours.headline_ns > 0 && theirs.headline_ns > 0 && one.ci_low_ns > 0 && other.median_ns > 0))
-    return std::nullopt;
-  const double ratio = theirs.headline_ns / ours.headline_ns;
-  // An amortized headline is a mean without an interval of its own: the isolated one's relative width stands for it.
+  const IsolatedTiming& one = row.timing->isolated;
+  const IsolatedTiming& other = baseline.timing->isolated;
+  const double ours_ns = comparable_ns(*row.timing, *baseline.timing);
+  const double theirs_ns = comparable_ns(*baseline.timing, *row.timing);
+  if (!(ours_ns > 0 && theirs_ns > 0 && one.ci_low_ns > 0 && other.median_ns > 0)) return std::nullopt;
+  const double ratio = theirs_ns / ours_ns;
+  // An amortized time is a mean without an interval of its own: the isolated one's relative width stands for it.
   return Speedup{.ratio = ratio,
                  .low = ratio * (other.ci_low_ns / other.median_ns) / (one.ci_high_ns / one.median_ns),
                  .high = ratio * (other.ci_high_ns / other.median_ns) / (one.ci_low_ns / one.median_ns)};

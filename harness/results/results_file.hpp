@@ -13,7 +13,8 @@
 namespace inferometer {
 
 // Ratio of two headline times, baseline over row, with the interval that the confidence intervals of both medians
-// leave. Only between rows that are ok: a suspect time makes no claim.
+// leave. Where one headline is isolated and the other amortized, both are taken amortized (or isolated). Only between
+// rows that are ok: a suspect time makes no claim.
 struct Speedup {
   double ratio = 1;
   double low = 1;

@@ -28,14 +28,23 @@ TEST_CASE("speedup: baseline over row, with the widest interval of both", "[resu
   CHECK(found->high == Approx(360.0 / 90.0));
 }
 
-TEST_CASE("speedup: an amortized headline takes the relative width of the isolated interval", "[results][speedup]") {
+TEST_CASE("speedup: an amortized headline is compared with the other row's amortized time", "[results][speedup]") {
   Record row = timed("a", 100);
   row.timing->headline = "amortized";
   row.timing->headline_ns = 50;
-  const auto found = speedup(row, timed("b", 300));
+  row.timing->amortized = AmortizedTiming{.launches = 10, .mean_ns = 50, .input_sets = 1};
+  Record baseline = timed("b", 300);
+  baseline.timing->headline = "isolated";
+  baseline.timing->amortized = AmortizedTiming{.launches = 10, .mean_ns = 280, .input_sets = 1};
+  const auto found = speedup(row, baseline);
   REQUIRE(found);
-  CHECK(found->ratio == Approx(6));
-  CHECK(found->low == Approx(6 * 0.9 / 1.2));
+  CHECK(found->ratio == Approx(280.0 / 50));
+  CHECK(found->low == Approx(280.0 / 50 * 0.9 / 1.2));  // the interval is the isolated one's, relative
+
+  SECTION("and isolated with isolated where one of them has no other") {
+    baseline.timing->amortized.reset();
+    CHECK(speedup(row, baseline)->ratio == Approx(300.0 / 100));
+  }
 }
 
 TEST_CASE("speedup: the baseline itself is exactly 1", "[results][speedup]") {
