@@ -37,7 +37,6 @@ class StageCopies {
   static constexpr int kPassesX = kTile.tile_m / kRowsPerPass;
   static constexpr int kPasses = kPassesX + kTile.tile_n / kRowsPerPass;
   static_assert(kRowsPerPass % 8 == 0, "the swizzle of a thread's rows must be the same in every pass");
-  static_assert(kPasses <= 32, "a bit for each pass");
   static_assert(kTile.tile_m % kRowsPerPass == 0 && kTile.tile_n % kRowsPerPass == 0, "passes fill whole tiles");
 
   __device__ StageCopies(const TileOperands<T>& operands, std::uint32_t stages)
@@ -46,36 +45,34 @@ class StageCopies {
     const int chunk = threadIdx.x % kRowChunks;
     x_ = operands.x + row * operands.row_stride + chunk * kChunkElems;
     w_ = operands.w + row * operands.row_stride + chunk * kChunkElems;
+    rows_left_ = operands.rows - row;
+    columns_left_ = operands.columns - row;
     k_left_ = operands.k_left - chunk * kChunkElems;
     destination_ = stages + stage_offset(row, chunk);
-#pragma unroll
-    for (int pass = 0; pass < kPasses; ++pass) {
-      const bool inside = pass < kPassesX ? row + pass * kRowsPerPass < operands.rows
-                                          : row + (pass - kPassesX) * kRowsPerPass < operands.columns;
-      inside_ |= static_cast<unsigned>(inside && k_left_ > 0) << pass;
-    }
   }
 
   // Starts pass `pass` of the next slice into `stage`. Rows past the edge of X or W and k past its end become zeros.
   __device__ __forceinline__ void start(int stage, int pass) const {
-    const T* const source = pass < kPassesX ? x_ + pass * pass_stride_ : w_ + (pass - kPassesX) * pass_stride_;
-    cp_async_16b_l1_zfill(destination_ + stage * kTile.stage_bytes() + pass * kRowsPerPass * kTileK * 2, source,
-                          (inside_ >> pass & 1U) != 0);
+    const bool is_x = pass < kPassesX;
+    const int tile_pass = is_x ? pass : pass - kPassesX;
+    const bool inside = tile_pass * kRowsPerPass < (is_x ? rows_left_ : columns_left_) && k_left_ > 0;
+    cp_async_16b_l1_zfill(destination_ + stage * kTile.stage_bytes() + pass * kRowsPerPass * kTileK * 2,
+                          (is_x ? x_ : w_) + tile_pass * pass_stride_, inside);
   }
 
   __device__ __forceinline__ void next_slice() {
     x_ += kTileK;
     w_ += kTileK;
     k_left_ -= kTileK;
-    if (k_left_ <= 0) inside_ = 0;
   }
 
  private:
   const T* x_;
   const T* w_;
   std::int64_t pass_stride_;  // elements
+  int rows_left_;
+  int columns_left_;
   int k_left_;
-  unsigned inside_ = 0;  // bit p: pass p of the next slice copies, and does not only clear
   std::uint32_t destination_;
 };
 
