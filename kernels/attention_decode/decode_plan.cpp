@@ -24,7 +24,7 @@ constexpr std::int64_t kBlockCostKeys = 128;
 constexpr std::int64_t kPartCostKeys = 8;
 
 // Keys that the four warps of a block take in one turn; a part that fills no whole turn leaves warps idle.
-constexpr std::int64_t kTurnKeys = 4 * kTileKeys;
+constexpr std::int64_t kTurnKeys = std::int64_t{4} * kTileKeys;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -47,7 +47,8 @@ std::int64_t pieces(const AttentionDecodeProblem& p, std::int64_t keys) {
 std::int64_t choose_part_keys(const AttentionDecodeProblem& p, std::int64_t units_per_sequence, int sm_count) {
   std::int64_t total = p.batch * p.context;
   if (!p.contexts.empty()) total = std::accumulate(p.contexts.begin(), p.contexts.end(), std::int64_t{0});
-  const std::int64_t least_keys = std::max(std::int64_t{kTileKeys}, total * units_per_sequence / (2 * sm_count));
+  const std::int64_t least_keys =
+      std::max(std::int64_t{kTileKeys}, total * units_per_sequence / (std::int64_t{2} * sm_count));
   std::int64_t best_keys = keys_when_cut(p, 1);
   std::int64_t best_cost = std::numeric_limits<std::int64_t>::max();
   for (std::int64_t parts = 1; parts == 1 || parts * least_keys <= p.context; ++parts) {

@@ -34,7 +34,7 @@ struct Shape {
   static constexpr int kMergeStatesAt = kWarps * kBlockRows * kMergeStride * 4;
   static constexpr int kMergeBytes = kMergeStatesAt + kWarps * kBlockRows * 8;
   static constexpr int kSharedBytes = kRingBytes > kMergeBytes ? kRingBytes : kMergeBytes;
-  static_assert(kStages >= 2);
+  static_assert(kStages >= 2, "one tile in flight while another is multiplied");
 };
 
 }  // namespace inferometer::decode
