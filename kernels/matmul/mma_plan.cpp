@@ -10,10 +10,12 @@ namespace inferometer {
 namespace {
 
 // Fitted, with the figures of kTileTable, to the times of all shapes and splits of 48 problems on an H200.
-constexpr double kMemoryBytesPerNs = 4350;  // of the GPU: reading X and W once takes at least this long
-constexpr double kTileNs = 1500;            // to fill the stages for a tile and to bring its sums home
-constexpr double kShareNs = 2700;           // to leave the sums of a shared tile and to learn who is last
-constexpr double kMergeBytesPerNs = 83;     // one block reading the sums of others
+constexpr double kMemoryBytesPerNs = 4330;  // of the GPU: reading X and W once takes at least this long
+constexpr double kTileNs = 1100;            // to fill the stages for a tile and to bring its sums home
+constexpr double kShareNs = 2750;           // to leave the sums of a shared tile and to learn who is last
+constexpr double kMergeBytesPerNs = 90;     // one block reading the sums of others
+// Blocks that begin anywhere in a tile are at different places of k at any moment, and find less of X and W in L2.
+constexpr double kUnalignedFactor = 1.1;
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -44,10 +46,11 @@ double predicted_ns(const MatmulProblem& p, const TileCost& cost, const WorkSpli
   const std::int64_t blocks_of_sm = ceil_div(split.blocks(), sm_count);
   const std::int64_t rounds = ceil_div(blocks_of_sm, cost.shape.blocks_per_sm);
   const double slices = static_cast<double>(split.slices_per_block);
-  const double multiply = std::max(cost.alone_ns, cost.shared_ns * static_cast<double>(blocks_of_sm)) * slices;
+  double multiply = std::max(cost.alone_ns, cost.shared_ns * static_cast<double>(blocks_of_sm)) * slices;
   const double read = 2.0 * static_cast<double>(p.k) * static_cast<double>(p.m + p.n) / kMemoryBytesPerNs;
 
   const BlockTiles tiles = tiles_of_block(split);
+  if (tiles.shared == 2) multiply *= kUnalignedFactor;
   const double parts = static_cast<double>(split.last_block(0) - split.first_block(0) + 1);
   double total = std::max(multiply, read) + kTileNs * static_cast<double>(rounds * tiles.all);
   if (tiles.shared > 0)
