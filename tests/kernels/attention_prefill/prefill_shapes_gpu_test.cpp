@@ -11,9 +11,9 @@ namespace inferometer::test {
 namespace {
 
 TEST_CASE("prefill: every head_dim in both types is right, masked and not", "[attention][prefill][gpu]") {
-  for (const std::int64_t head_dim : {8, 16, 40, 64, 72, 80, 96, 104, 112, 128, 136, 192, 200, 248, 256})
-    for (const Dtype dtype : {Dtype::f16, Dtype::bf16})
-      for (const bool causal : {false, true})
+  for (const std::int64_t head_dim : {8, 16, 40, 64, 72, 80, 96, 104, 112, 128, 136, 192, 200, 248, 256}) {
+    for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+      for (const bool causal : {false, true}) {
         check_prefill({.batch = 2,
                        .q_heads = 4,
                        .kv_heads = 2,
@@ -22,27 +22,34 @@ TEST_CASE("prefill: every head_dim in both types is right, masked and not", "[at
                        .head_dim = head_dim,
                        .causal = causal,
                        .dtype = dtype});
+      }
+    }
+  }
 }
 
 TEST_CASE("prefill: lengths around tile edges are right", "[attention][prefill][gpu]") {
-  for (const std::int64_t q_len : {1, 15, 16, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257})
-    for (const std::int64_t kv_len : {1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 193})
-      for (const bool causal : {false, true})
+  for (const std::int64_t q_len : {1, 15, 16, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257}) {
+    for (const std::int64_t kv_len : {1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 193}) {
+      for (const bool causal : {false, true}) {
         for (const std::int64_t head_dim : {64, 128})
           check_prefill({.q_len = q_len, .kv_len = kv_len, .head_dim = head_dim, .causal = causal});
+      }
+    }
+  }
 }
 
 TEST_CASE("prefill: rows of scores around every length the softmax treats differently are right",
           "[attention][prefill][gpu]") {
-  for (const std::int64_t kv_len : {1023, 1024, 1025, 4095, 4096, 4097, 16384, 16385, 40000})
+  for (const std::int64_t kv_len : {1023, 1024, 1025, 2048, 2049, 4096, 4097, 8192, 8193, 16384, 16385, 40000}) {
     for (const bool causal : {false, true})
       check_prefill({.q_heads = 2, .q_len = 70, .kv_len = kv_len, .head_dim = 64, .causal = causal});
+  }
 }
 
 TEST_CASE("prefill: any number of query heads per KV head is right", "[attention][prefill][gpu]") {
-  for (const std::int64_t group : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64})
-    for (const std::int64_t kv_heads : {1, 2, 3, 4})
-      for (const std::int64_t q_len : {1, 3})
+  for (const std::int64_t group : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64}) {
+    for (const std::int64_t kv_heads : {1, 2, 3, 4}) {
+      for (const std::int64_t q_len : {1, 3}) {
         check_prefill({.batch = 2,
                        .q_heads = group * kv_heads,
                        .kv_heads = kv_heads,
@@ -50,6 +57,9 @@ TEST_CASE("prefill: any number of query heads per KV head is right", "[attention
                        .kv_len = 100,
                        .head_dim = 64,
                        .causal = true});
+      }
+    }
+  }
 }
 
 TEST_CASE("prefill: random problems are right", "[attention][prefill][gpu]") {

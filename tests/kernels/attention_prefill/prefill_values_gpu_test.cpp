@@ -1,6 +1,8 @@
 // cuda.flash_sm80 and cuda.materialized on values that break softmax kernels, and on masks worked out by hand.
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -120,25 +122,31 @@ TEST_CASE("prefill: scores past the range of f16 are right", "[attention][prefil
 }
 
 TEST_CASE("prefill: large logits are right: softmax close to one key", "[attention][prefill][gpu]") {
-  for (const std::int64_t head_dim : {64, 128, 256})
-    for (const bool causal : {false, true})
+  const EditTensors large_queries = [](std::vector<TensorSpec>& specs) { specs.at(0).source = Normal{.stddev = 30.0}; };
+  for (const std::int64_t head_dim : {64, 128, 256}) {
+    for (const bool causal : {false, true}) {
       check_prefill({.q_heads = 2, .q_len = 300, .kv_len = 500, .head_dim = head_dim, .causal = causal}, 3,
-                    [](std::vector<TensorSpec>& specs) { specs.at(0).source = Normal{.stddev = 30.0}; });
+                    large_queries);
+    }
+  }
 }
 
-// The maximum a row subtracts is raised again and again, and rows of one warp at different steps.
+// The maximum that a row subtracts is raised again and again, and in the rows of one warp at different steps.
 TEST_CASE("prefill: scores that grow along the keys are right", "[attention][prefill][gpu]") {
   for (const std::int64_t head_dim : {64, 128, 192}) {
     const AttentionPrefillProblem p{.q_len = 200, .kv_len = 700, .head_dim = head_dim, .dtype = Dtype::bf16};
     check_prefill(p, 1, [=](std::vector<TensorSpec>& specs) {
-      // Query i times key j: i j / 128 in score, up to 1087: powers of two, as bf16 has 8 bits.
-      set_source(specs, "q", [=](std::int64_t index) {
-        return index % head_dim == 0 ? std::exp2(std::floor(std::log2(1.0F + static_cast<float>(index / head_dim))))
-                                     : 0.0F;
-      });
-      set_source(specs, "k", [=](std::int64_t index) {
-        return index % head_dim == 0 ? static_cast<float>(index / head_dim / 4) : 0.0F;
-      });
+      // One element of each row is not zero: the largest power of two up to i + 1 for query i, j / 4 for key j.
+      const auto first_element = [=](const std::function<float(std::int64_t)>& of_row) {
+        return [=](std::int64_t index) { return index % head_dim == 0 ? of_row(index / head_dim) : 0.0F; };
+      };
+      set_source(specs, "q", first_element([](std::int64_t row) {
+                   return static_cast<float>(std::bit_floor(static_cast<std::uint64_t>(row) + 1));
+                 }));
+      set_source(specs, "k", first_element([](std::int64_t row) {
+                   const std::int64_t quarter = row / 4;
+                   return static_cast<float>(quarter);
+                 }));
     });
   }
 }

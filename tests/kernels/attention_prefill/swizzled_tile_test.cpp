@@ -26,22 +26,25 @@ TEMPLATE_TEST_CASE_SIG("swizzled tile: every chunk has a place of its own within
 TEMPLATE_TEST_CASE_SIG("swizzled tile: one chunk of 8 consecutive rows covers all banks once",
                        "[attention][prefill][swizzle]", ((int kCols), kCols), 64, 96, 128, 192, 256) {
   using Tile = SwizzledTile<kCols>;
-  for (std::uint32_t first = 0; first < kRows; first += 8)
+  for (std::uint32_t first = 0; first < kRows; first += 8) {
     for (std::uint32_t chunk = 0; chunk < Tile::kChunks; ++chunk) {
       std::set<std::uint32_t> banks;
       for (std::uint32_t row = first; row < first + 8; ++row) banks.insert(Tile::offset(row, chunk) % kBankLine);
       REQUIRE(banks.size() == 8);
     }
+  }
 }
 
 TEMPLATE_TEST_CASE_SIG("swizzled tile: a step of two chunks from chunk 0 or 1 needs no row",
                        "[attention][prefill][swizzle]", ((int kCols), kCols), 64, 96, 128, 192, 256) {
   using Tile = SwizzledTile<kCols>;
   constexpr std::uint32_t kTileStart = 3 * kBankLine;
-  for (std::uint32_t row = 0; row < kRows; ++row)
-    for (std::uint32_t chunk = 0; chunk < 2; ++chunk)
+  for (std::uint32_t row = 0; row < kRows; ++row) {
+    for (std::uint32_t chunk = 0; chunk < 2; ++chunk) {
       for (std::uint32_t k = 0; chunk + 2 * k < Tile::kChunks; ++k)
         REQUIRE(Tile::step(kTileStart + Tile::offset(row, chunk), k) == kTileStart + Tile::offset(row, chunk + 2 * k));
+    }
+  }
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ std::vector<QueryTile> order_of(const TileSchedule& schedule) {
 }
 
 TEST_CASE("tile schedule: every tile of every head is computed once", "[attention][prefill][schedule]") {
-  for (const int heads : {1, 2, 7, 12})
-    for (const int tiles : {1, 3, 8})
+  for (const int heads : {1, 2, 7, 12}) {
+    for (const int tiles : {1, 3, 8}) {
       for (int group_heads = 1; group_heads <= heads; ++group_heads) {
         CAPTURE(heads, tiles, group_heads);
         const TileSchedule schedule{.heads = heads, .tiles = tiles, .group_heads = group_heads};
@@ -35,6 +35,8 @@ TEST_CASE("tile schedule: every tile of every head is computed once", "[attentio
         }
         REQUIRE(seen.size() == static_cast<std::size_t>(heads * tiles));
       }
+    }
+  }
 }
 
 TEST_CASE("tile schedule: groups of heads follow each other, within one the last queries start first",
