@@ -11,14 +11,16 @@ namespace {
 
 Json rows_json(const std::vector<Sweep>& sweeps) {
   Json rows = Json::array();
-  for (const Sweep& sweep : sweeps)
-    for (const SweepRow& row : sweep.rows)
+  for (const Sweep& sweep : sweeps) {
+    for (const SweepRow& row : sweep.rows) {
       rows.push_back({{"config", sweep.path},
                       {"id", row.id},
                       {"operator", row.operator_name},
                       {"variant", row.variant},
                       {"problem", fields_json(row.problem)},
                       {"baseline", or_null(row.baseline_id)}});
+    }
+  }
   return rows;
 }
 

@@ -67,25 +67,28 @@ std::string operators_text() {
 
 Json variants_json() {
   Json variants = Json::array();
-  for (const Operator* op : all_operators())
-    for (const Variant* variant : variants_of(op->name))
+  for (const Operator* op : all_operators()) {
+    for (const Variant* variant : variants_of(op->name)) {
       variants.push_back({{"operator", op->name},
                           {"name", variant->name},
                           {"backend", variant->backend()},
                           {"min_sm", variant->min_sm > 0 ? Json(variant->min_sm) : Json(nullptr)},
                           {"summary", variant->summary},
                           {"not_built", or_null(variant->not_built)}});
+    }
+  }
   return variants;
 }
 
 std::string variants_text() {
   Lines lines;
-  for (const Operator* op : all_operators())
+  for (const Operator* op : all_operators()) {
     for (const Variant* variant : variants_of(op->name)) {
       const std::string sm = variant->min_sm > 0 ? "sm_" + std::to_string(variant->min_sm) : "-";
       const std::string reason = variant->not_built.empty() ? "" : " [" + variant->not_built + "]";
       lines.push_back({op->name, variant->name, sm, variant->summary + reason});
     }
+  }
   return aligned(lines);
 }
 
@@ -119,13 +122,14 @@ std::vector<Experiment> experiments() {
 
 Json experiments_json() {
   Json result = Json::array();
-  for (const Experiment& experiment : experiments())
+  for (const Experiment& experiment : experiments()) {
     result.push_back({{"path", experiment.path},
                       {"name", or_null(experiment.sweep.name)},
                       {"question", or_null(experiment.sweep.question)},
                       {"operator", or_null(experiment.sweep.operator_name)},
                       {"rows", experiment.sweep.rows.size()},
                       {"error", or_null(experiment.error)}});
+  }
   return result;
 }
 

@@ -45,9 +45,10 @@ std::vector<std::string> output_paths(const std::vector<Sweep>& sweeps, const st
   std::vector<std::string> paths;
   std::set<std::string> taken;
   for (const Sweep& sweep : sweeps) {
-    if (!taken.insert(sweep.name).second)
+    if (!taken.insert(sweep.name).second) {
       throw ConfigError(sweep.path + ": /name: another config of this call is called '" + sweep.name +
                         "' too, and would write the same file");
+    }
     paths.push_back((folder / (sweep.name + ".json")).string());
   }
   std::error_code error;

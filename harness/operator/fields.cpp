@@ -123,10 +123,12 @@ std::int64_t read_integer(std::string_view name, std::int64_t min, std::int64_t 
 std::vector<std::int64_t> read_integers(std::string_view name, std::int64_t min, std::int64_t max, const Value& value) {
   const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
   if (list == nullptr) refuse(name, "a list of integers " + integer_range(min, max), shown(value));
-  for (std::size_t i = 0; i < list->size(); ++i)
-    if ((*list)[i] < min || (*list)[i] > max)
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    if ((*list)[i] < min || (*list)[i] > max) {
       refuse(name, "a list of integers " + integer_range(min, max),
              std::to_string((*list)[i]) + " at position " + std::to_string(i));
+    }
+  }
   return *list;
 }
 

@@ -61,9 +61,10 @@ void generate_normal(const Normal& normal, std::uint64_t seed, std::uint64_t ten
 void set_all_bits(void* destination, std::int64_t bytes, int threads) {
   constexpr std::int64_t kChunk = std::int64_t{1} << 20;
 #pragma omp parallel for num_threads(threads) if (threads > 1)
-  for (std::int64_t begin = 0; begin < bytes; begin += kChunk)
+  for (std::int64_t begin = 0; begin < bytes; begin += kChunk) {
     std::memset(static_cast<std::byte*>(destination) + begin, kAllBits,
                 static_cast<std::size_t>(std::min(kChunk, bytes - begin)));
+  }
 }
 
 void check_source(const TensorSpec& spec) {
@@ -77,10 +78,12 @@ void check_source(const TensorSpec& spec) {
 }
 
 void check_unused(const TensorSpec& spec) {
-  for (const ElementRange& range : spec.unused)
-    if (range.begin < 0 || range.begin > range.end || range.end > spec.elements())
+  for (const ElementRange& range : spec.unused) {
+    if (range.begin < 0 || range.begin > range.end || range.end > spec.elements()) {
       refuse(spec, "unused range [" + std::to_string(range.begin) + ", " + std::to_string(range.end) +
                        ") is not within " + std::to_string(spec.elements()) + " elements");
+    }
+  }
 }
 
 }  // namespace
@@ -133,9 +136,10 @@ std::vector<float> Inputs::read(std::string_view name, std::int64_t begin, std::
   const std::size_t tensor = index_of(name);
   const TensorSpec& spec = specs_[tensor];
   if (spec.role == Role::output) refuse(spec, "is an output; it has no input values");
-  if (begin < 0 || count < 0 || begin > spec.elements() - count)
+  if (begin < 0 || count < 0 || begin > spec.elements() - count) {
     throw std::out_of_range("tensor '" + spec.name + "': " + std::to_string(count) + " elements from " +
                             std::to_string(begin) + " on are not within " + std::to_string(spec.elements()));
+  }
   if (const auto* integers = std::get_if<std::vector<std::int32_t>>(&spec.source))
     return to_floats(Dtype::i32, integers->data(), begin, count);
   std::vector<float> values(static_cast<std::size_t>(count));
@@ -153,9 +157,10 @@ std::vector<float> Inputs::read(std::string_view name, std::int64_t begin, std::
       }
     }
   });
-  for (const ElementRange& range : spec.unused)
+  for (const ElementRange& range : spec.unused) {
     for (std::int64_t i = std::max(range.begin, begin); i < std::min(range.end, begin + count); ++i)
       values[static_cast<std::size_t>(i - begin)] = std::numeric_limits<float>::quiet_NaN();
+  }
   return values;
 }
 

@@ -62,9 +62,10 @@ Dimension read_group(const Cursor& object, const Operator& op) {
     group.settings.push_back(read_values(name, values, op));
     const Setting& first = group.settings.front();
     const Setting& last = group.settings.back();
-    if (last.values.size() != group.size())
+    if (last.values.size() != group.size()) {
       values.fail("has " + std::to_string(last.values.size()) + " values, but '" + first.name +
                   "' of the same group has " + std::to_string(group.size()));
+    }
   }
   if (group.settings.empty()) object.fail("a zip group must name at least one field");
   return group;
@@ -72,12 +73,14 @@ Dimension read_group(const Cursor& object, const Operator& op) {
 
 void read_dimensions(const Cursor& root, SweepConfig& config) {
   const Operator& op = *config.op;
-  if (const auto fixed = root.find("fixed"))
+  if (const auto fixed = root.find("fixed")) {
     for (const auto& [name, value] : fixed->members())
       add_dimension(config.dimensions, {{read_fixed(name, value, op)}}, op);
-  if (const auto axes = root.find("axes"))
+  }
+  if (const auto axes = root.find("axes")) {
     for (const auto& [name, value] : axes->members())
       add_dimension(config.dimensions, {{read_values(name, value, op)}}, op);
+  }
   const auto zip = root.find("zip");
   if (!zip) return;
   std::vector<Dimension> groups;  // first among themselves: only fixed fields and axes give way to a group
@@ -91,12 +94,13 @@ Baseline read_baseline(const Cursor& value, const SweepConfig& config) {
   if (value.json().is_object()) {
     value.allow_keys({"variant", "problem"});
     variant = required(value, "variant");
-    if (const auto problem = value.find("problem"))
+    if (const auto problem = value.find("problem")) {
       for (const auto& [name, field] : problem->members()) {
         require_field(field, name, *config.op);
         for (const std::string& target : targets_of(name, *config.op))
           baseline.replaced.emplace_back(target, field.value());
       }
+    }
   } else if (!value.json().is_string()) {
     value.refuse("a variant, or an object with 'variant' and 'problem'");
   }

@@ -15,9 +15,10 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 
 void refuse_clash(const Setting& first, const Setting& second, const Operator& op) {
   const std::vector<std::string> taken = targets_of(first.name, op);
-  for (const std::string& field : targets_of(second.name, op))
+  for (const std::string& field : targets_of(second.name, op)) {
     if (contains(taken, field))
       throw ConfigError(second.place + ": the field '" + field + "' is given twice, also by " + first.place);
+  }
 }
 
 // Whether `by` sets every field that `old` sets.

@@ -35,10 +35,12 @@ class Expansion {
  private:
   void check_size() const {
     std::size_t rows = config_.variants.size();
-    for (const Dimension& dimension : config_.dimensions)
-      if (__builtin_mul_overflow(rows, dimension.size(), &rows) || rows > kMaxRows)
+    for (const Dimension& dimension : config_.dimensions) {
+      if (__builtin_mul_overflow(rows, dimension.size(), &rows) || rows > kMaxRows) {
         throw ConfigError(config_.path + ": axes, zip groups and variants make more than " + std::to_string(kMaxRows) +
                           " rows");
+      }
+    }
   }
 
   // To the next combination, the last dimension first. False after the last.
@@ -68,12 +70,13 @@ class Expansion {
 
   // Where the value of a field comes from, with its index in an axis.
   std::string place_of(const std::string& field) const {
-    for (std::size_t d = 0; d < chosen_.size(); ++d)
+    for (std::size_t d = 0; d < chosen_.size(); ++d) {
       for (const Setting& setting : config_.dimensions[d].settings) {
         const std::vector<std::string> targets = targets_of(setting.name, op_);
         if (setting.name != field && std::find(targets.begin(), targets.end(), field) == targets.end()) continue;
         return setting.place + (setting.is_list ? "/" + std::to_string(chosen_[d]) : "");
       }
+    }
     return config_.path;
   }
 
@@ -81,13 +84,15 @@ class Expansion {
   bool left_out() const {
     Fields problem;
     for (const FieldInfo& field : op_.fields) problem.emplace_back(field.name, field.default_value);
-    for (const auto& [name, value] : given_)
-      for (const std::string& target : targets_of(name, op_))
+    for (const auto& [name, value] : given_) {
+      for (const std::string& target : targets_of(name, op_)) {
         for (auto& [field, held] : problem) {
           if (field != target) continue;
           if (held.index() != value.index()) return false;  // of a wrong type: no condition can read it
           held = value;
         }
+      }
+    }
     return std::none_of(config_.variants.begin(), config_.variants.end(),
                         [&](const std::string& variant) { return keeps(problem, variant); });
   }
@@ -129,9 +134,10 @@ class Expansion {
     const Baseline& baseline = *config_.baseline;
     if (baseline.replaced.empty()) return row_id(op_.name, baseline.variant, problem);
     Fields other = problem;
-    for (const auto& [name, value] : baseline.replaced)
+    for (const auto& [name, value] : baseline.replaced) {
       for (auto& [field, held] : other)
         if (field == name) held = value;
+    }
     try {
       return row_id(op_.name, baseline.variant, op_.describe(op_.parse(other).get()));
     } catch (const ProblemError& error) {

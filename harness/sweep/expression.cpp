@@ -21,12 +21,13 @@ struct Row {
 
 // Types were checked by the parser; words and numbers never meet here.
 std::partial_ordering compare(const Scalar& a, const Scalar& b) {
-  if (a.index() == b.index())
+  if (a.index() == b.index()) {
     return std::visit(
         [&b](const auto& left) -> std::partial_ordering {
           return left <=> std::get<std::remove_cvref_t<decltype(left)>>(b);
         },
         a);
+  }
   const auto real = [](const Scalar& s) {
     return std::holds_alternative<double>(s) ? std::get<double>(s) : static_cast<double>(std::get<std::int64_t>(s));
   };
@@ -61,10 +62,12 @@ Scalar as_scalar(const Value& value) {
 
 Scalar field_value(const ExpressionNode& node, const Fields& problem) {
   const Value& first = problem[node.fields.front()].second;
-  for (const std::size_t field : node.fields)
-    if (problem[field].second != first)
+  for (const std::size_t field : node.fields) {
+    if (problem[field].second != first) {
       throw ExpressionError(node.column,
                             "'" + node.name + "' stands for fields that differ here: " + to_string(problem));
+    }
+  }
   return as_scalar(first);
 }
 
@@ -95,16 +98,16 @@ Scalar evaluate(const ExpressionNode& node, const Row& row) {
     case Kind::logical_not: return !condition(0);
     case Kind::logical_and: return condition(0) && condition(1);
     case Kind::logical_or: return condition(0) || condition(1);
-    case Kind::equal: return compare(operand(0), operand(1)) == 0;
-    case Kind::not_equal: return compare(operand(0), operand(1)) != 0;
-    case Kind::less: return compare(operand(0), operand(1)) < 0;
-    case Kind::less_equal: return compare(operand(0), operand(1)) <= 0;
-    case Kind::greater: return compare(operand(0), operand(1)) > 0;
-    case Kind::greater_equal: return compare(operand(0), operand(1)) >= 0;
+    case Kind::equal: return std::is_eq(compare(operand(0), operand(1)));
+    case Kind::not_equal: return std::is_neq(compare(operand(0), operand(1)));
+    case Kind::less: return std::is_lt(compare(operand(0), operand(1)));
+    case Kind::less_equal: return std::is_lteq(compare(operand(0), operand(1)));
+    case Kind::greater: return std::is_gt(compare(operand(0), operand(1)));
+    case Kind::greater_equal: return std::is_gteq(compare(operand(0), operand(1)));
     case Kind::in: {
       const Scalar value = operand(0);
       for (std::size_t i = 1; i < node.operands.size(); ++i)
-        if (compare(value, operand(i)) == 0) return true;
+        if (std::is_eq(compare(value, operand(i)))) return true;
       return false;
     }
     default: return calculate(node, std::get<std::int64_t>(operand(0)), std::get<std::int64_t>(operand(1)));

@@ -35,15 +35,17 @@ std::string_view type_text(ExpressionType type) {
 bool is_number(ExpressionType type) { return type == ExpressionType::integer || type == ExpressionType::real; }
 
 void require_condition(const ExpressionNode& node, std::string_view what) {
-  if (node.type != ExpressionType::boolean)
+  if (node.type != ExpressionType::boolean) {
     throw ExpressionError(node.column, std::string(what) + " must be a condition, such as 'batch == 1', but is " +
                                            std::string(type_text(node.type)));
+  }
 }
 
 void require_comparable(const ExpressionNode& a, const ExpressionNode& b, std::size_t column) {
-  if (a.type != b.type && !(is_number(a.type) && is_number(b.type)))
+  if (a.type != b.type && !(is_number(a.type) && is_number(b.type))) {
     throw ExpressionError(
         column, "cannot compare " + std::string(type_text(a.type)) + " with " + std::string(type_text(b.type)));
+  }
   require_known_word(a, b);
   require_known_word(b, a);
 }

@@ -83,9 +83,10 @@ ExpressionToken ExpressionLexer::symbol(ExpressionToken token) {
   const auto* known = std::find_if(kSymbols.begin(), kSymbols.end(), starts);
   const auto* foreign =
       std::find_if(kForeign.begin(), kForeign.end(), [&](const auto& pair) { return starts(pair.first); });
-  if (foreign != kForeign.end() && (known == kSymbols.end() || foreign->first.size() > known->size()))
+  if (foreign != kForeign.end() && (known == kSymbols.end() || foreign->first.size() > known->size())) {
     throw ExpressionError(token.column,
                           in_quotes(foreign->first) + " is not known here; write " + in_quotes(foreign->second));
+  }
   if (known == kSymbols.end())
     throw ExpressionError(token.column, "unexpected character " + in_quotes(text_.substr(0, 1)));
   token.text = take(known->size());

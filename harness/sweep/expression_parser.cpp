@@ -162,10 +162,12 @@ class Parser {
       const Token symbol = token_;
       advance();
       NodePtr right = (this->*next)();
-      for (const Node* side : {left.get(), right.get()})
-        if (side->type != Type::integer)
+      for (const Node* side : {left.get(), right.get()}) {
+        if (side->type != Type::integer) {
           throw ExpressionError(side->column, in_quotes(symbol.text) + " works on integers, not on " +
                                                   std::string(type_text(side->type)));
+        }
+      }
       left = make(*kind, Type::integer, symbol.column, std::move(left), std::move(right));
     }
     return left;

@@ -109,9 +109,10 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
   // Of the innermost open object or array.
   std::string pointer() const {
     std::string path;
-    for (std::size_t i = 0; i + 1 < levels_.size(); ++i)
+    for (std::size_t i = 0; i + 1 < levels_.size(); ++i) {
       path = json_pointer(path,
                           levels_[i].node->is_array() ? std::to_string(levels_[i].node->size() - 1) : levels_[i].key);
+    }
     return path.empty() ? "/" : path;
   }
 

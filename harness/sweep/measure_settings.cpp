@@ -73,9 +73,10 @@ void set_limit(Limits& limits, const std::string& key, const Cursor& value) {
 }
 
 void check_measure(const MeasureConfig& measure, const std::string& place) {
-  if (measure.min_samples > measure.max_samples)
+  if (measure.min_samples > measure.max_samples) {
     throw ConfigError(place + ": measure.min_samples (" + std::to_string(measure.min_samples) +
                       ") must not exceed measure.max_samples (" + std::to_string(measure.max_samples) + ")");
+  }
 }
 
 }  // namespace inferometer

@@ -100,6 +100,7 @@ void apply_options(SweepConfig& config, const SweepOptions& options) {
   if (!options.variants.empty()) {
     const std::vector<Json> patterns(options.variants.begin(), options.variants.end());
     std::vector<Cursor> cursors;
+    cursors.reserve(patterns.size());
     for (const Json& pattern : patterns) cursors.emplace_back("--variants", pattern);
     config.variants = match_variants(*config.op, cursors);
   }

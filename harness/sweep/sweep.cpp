@@ -18,9 +18,10 @@ void select_row(std::vector<SweepRow>& rows, const std::string& wanted) {
   for (const SweepRow& row : rows)
     if (row.id.starts_with(wanted)) matches.push_back(row.id);
   if (matches.empty()) throw ConfigError("--row " + printable(wanted) + ": no row has this id; --dry-run lists them");
-  if (matches.size() > 1)
+  if (matches.size() > 1) {
     throw ConfigError("--row " + printable(wanted) + ": begins the ids of " + std::to_string(matches.size()) +
                       " rows: " + printable(joined(matches)));
+  }
   std::erase_if(rows, [&](const SweepRow& row) { return row.id != matches.front(); });
   if (rows.front().baseline_id != rows.front().id) rows.front().baseline_id.clear();
 }
