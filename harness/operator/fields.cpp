@@ -149,6 +149,7 @@ Dtype read_dtype(std::string_view name, const std::vector<Dtype>& allowed, const
 
 std::vector<std::string> dtype_names(const std::vector<Dtype>& dtypes) {
   std::vector<std::string> names;
+  names.reserve(dtypes.size());
   for (const Dtype dtype : dtypes) names.emplace_back(dtype_name(dtype));
   return names;
 }

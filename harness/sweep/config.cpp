@@ -22,7 +22,7 @@ Cursor required(const Cursor& object, const std::string& key) {
 
 // It names files, so it is kept to characters that are safe there.
 std::string read_name(const Cursor& value) {
-  const std::string name = value.string();
+  std::string name = value.string();
   const bool safe = std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
            c == '.';
