@@ -12,7 +12,7 @@ namespace inferometer {
 // Where blocks meet that share a tile of Y; used where split.shares_tiles().
 struct SharedSums {
   float4* sums;        // [slot, mma tiles of a warp, threads]
-  unsigned* arrivals;  // [tile], zero between launches
+  unsigned* arrivals;  // [tiles_n, tiles_m], zero between launches
 };
 
 template <class T>

@@ -17,28 +17,23 @@
 
 namespace inferometer {
 
-// One block a share of the slices (work_split.cuh), one after the other tile it has slices of.
 template <class T, class Tile>
 __global__ void __launch_bounds__(Tile::kShape.threads(), Tile::kShape.blocks_per_sm)
     mma_matmul_kernel(const MmaMatmulArgs<T> args) {
   constexpr TileShape kTile = Tile::kShape;
-  constexpr std::int64_t kBandRows = 2048;  // about the side of the square that 132 tiles of 128 x 256 cover
   extern __shared__ uint4 smem[];
 
   const WorkSplit& split = args.split;
-  const std::int64_t tiles_m = (args.m + kTile.tile_m - 1) / kTile.tile_m;
-  const std::int64_t tiles_n = (args.n + kTile.tile_n - 1) / kTile.tile_n;
-  const std::int64_t end = min((blockIdx.x + std::int64_t{1}) * split.slices_per_block, split.slices());
-  for (std::int64_t at = blockIdx.x * split.slices_per_block; at < end;) {
-    const std::int64_t tile = at / split.slices_per_tile;
+  const BlockWork work = split.work_of(blockIdx.x, kTile.band());
+  const std::int64_t m0 = work.m * kTile.tile_m;
+  const int rows = static_cast<int>(min(args.m - m0, std::int64_t{kTile.tile_m}));
+  for (std::int64_t at = work.first; at < work.last;) {
+    const std::int64_t n = at / split.slices_per_tile;
     const int first = static_cast<int>(at % split.slices_per_tile);
-    const int slices = static_cast<int>(min(split.slices_per_tile - first, end - at));
-    const TileIndex index = tile_in_order(tile, tiles_m, tiles_n, kBandRows / kTile.tile_m);
-    const std::int64_t m0 = index.m * kTile.tile_m;
-    const std::int64_t n0 = index.n * kTile.tile_n;
-    const int k0 = first * kTileK;
-    const int rows = static_cast<int>(min(args.m - m0, std::int64_t{kTile.tile_m}));
+    const int slices = static_cast<int>(min(split.slices_per_tile - first, work.last - at));
+    const std::int64_t n0 = n * kTile.tile_n;
     const int columns = static_cast<int>(min(args.n - n0, std::int64_t{kTile.tile_n}));
+    const int k0 = first * kTileK;
 
     WarpSums<Tile> sums = {};
     accumulate_slices<T, Tile>({.x = args.x + m0 * args.k + k0,
@@ -49,7 +44,7 @@ __global__ void __launch_bounds__(Tile::kShape.threads(), Tile::kShape.blocks_pe
                                 .k_left = static_cast<int>(args.k) - k0},
                                slices, shared_address(smem), sums);
     __syncthreads();  // before shared memory is used anew: other warps may still read their last fragments
-    if (slices == split.slices_per_tile || merge_shared_tile<Tile>(args.shared, split, tile, sums)) {
+    if (slices == split.slices_per_tile || merge_shared_tile<Tile>(args.shared, split, work.m, n, sums)) {
       store_tile<T, Tile>(sums, reinterpret_cast<std::byte*>(smem), args.y + m0 * args.n + n0, args.n, rows, columns);
       __syncthreads();  // the next tile's copies overwrite what is being stored
     }

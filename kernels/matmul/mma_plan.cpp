@@ -21,9 +21,17 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b 
 
 WorkSplit whole_tiles(const MatmulProblem& p, const TileShape& shape) {
   const std::int64_t slices = ceil_div(p.k, kTileK);
-  return {.tiles = ceil_div(p.m, shape.tile_m) * ceil_div(p.n, shape.tile_n),
+  return {.tiles_m = ceil_div(p.m, shape.tile_m),
+          .tiles_n = ceil_div(p.n, shape.tile_n),
           .slices_per_tile = slices,
           .slices_per_block = slices};
+}
+
+// The same dealt out to as many teams as `slots` blocks make; whole tiles where that is not possible.
+WorkSplit dealt_out(WorkSplit split, const TileShape& shape, std::int64_t slots) {
+  const std::int64_t teams = slots / split.tiles_m;
+  if (teams > 0 && split.tiles_m <= shape.band()) split.slices_per_block = ceil_div(split.slices_of_row(), teams);
+  return split;
 }
 
 double tile_sum_bytes(const TileShape& shape) {
@@ -37,7 +45,7 @@ struct BlockTiles {
 };
 
 BlockTiles tiles_of_block(const WorkSplit& split) {
-  if (!split.shares_tiles()) return {split.slices_per_block / split.slices_per_tile, 0};
+  if (!split.shares_tiles()) return {1, 0};
   if (split.slices_per_tile % split.slices_per_block == 0) return {1, 1};
   return {split.slices_per_block / split.slices_per_tile + 2, 2};
 }
@@ -51,7 +59,7 @@ double predicted_ns(const MatmulProblem& p, const TileCost& cost, const WorkSpli
 
   const BlockTiles tiles = tiles_of_block(split);
   if (tiles.shared == 2) multiply *= kUnalignedFactor;
-  const double parts = static_cast<double>(split.last_block(0) - split.first_block(0) + 1);
+  const double parts = static_cast<double>(split.last_team(0) - split.first_team(0) + 1);
   double total = std::max(multiply, read) + kTileNs * static_cast<double>(rounds * tiles.all);
   if (tiles.shared > 0)
     total += kShareNs * static_cast<double>(tiles.shared) + parts * tile_sum_bytes(cost.shape) / kMergeBytesPerNs;
@@ -67,11 +75,9 @@ MmaPlan make_mma_plan(const MatmulProblem& p, const GpuLimits& gpu) {
     const TileCost& cost = kTileTable[i];
     if (cost.shape.smem_bytes() > gpu.block_smem_bytes) continue;
     const WorkSplit whole = whole_tiles(p, cost.shape);
-    const std::int64_t full_sms = ceil_div(whole.slices(), gpu.sm_count);
-    const std::int64_t full_slots = ceil_div(whole.slices(), gpu.sm_count * cost.shape.blocks_per_sm);
-    for (const std::int64_t slices_per_block : {whole.slices_per_block, full_sms, full_slots}) {
-      WorkSplit split = whole;
-      split.slices_per_block = slices_per_block;
+    const std::int64_t slots = std::int64_t{gpu.sm_count} * cost.shape.blocks_per_sm;
+    for (const WorkSplit& split :
+         {whole, dealt_out(whole, cost.shape, gpu.sm_count), dealt_out(whole, cost.shape, slots)}) {
       const double ns = predicted_ns(p, cost, split, gpu.sm_count);
       if (ns >= best_ns) continue;
       best_ns = ns;
@@ -84,7 +90,8 @@ MmaPlan make_mma_plan(const MatmulProblem& p, const GpuLimits& gpu) {
     const auto tile_bytes =
         static_cast<std::size_t>(tile_sum_bytes(kTileTable[static_cast<std::size_t>(best.shape)].shape));
     best.arrivals_at = slots * tile_bytes;  // a multiple of 256: the smallest tile holds 4 KiB
-    best.workspace_bytes = best.arrivals_at + static_cast<std::size_t>(best.split.tiles) * sizeof(unsigned);
+    best.workspace_bytes =
+        best.arrivals_at + static_cast<std::size_t>(best.split.tiles_m * best.split.tiles_n) * sizeof(unsigned);
   }
   return best;
 }

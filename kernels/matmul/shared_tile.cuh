@@ -10,18 +10,18 @@
 
 namespace inferometer {
 
-// All threads of the block call, once their warps' sums of this block's slices of `tile` are complete. Returns whether
-// this block came last; `sums` then holds those of the whole tile.
+// All threads of the block call, once their warps' sums of this block's slices of tile (m, n) are complete. Returns
+// whether this block came last; `sums` then holds those of the whole tile.
 template <class Tile>
-__device__ bool merge_shared_tile(const SharedSums& shared, const WorkSplit& split, std::int64_t tile,
+__device__ bool merge_shared_tile(const SharedSums& shared, const WorkSplit& split, std::int64_t m, std::int64_t n,
                                   WarpSums<Tile>& sums) {
   constexpr int kColumns = WarpTiles<Tile>::kColumns;
   constexpr int kVectors = WarpTiles<Tile>::kRows * kColumns;
   constexpr int kThreads = Tile::kShape.threads();
-  const std::int64_t first = split.first_block(tile);
-  const std::int64_t last = split.last_block(tile);
+  const std::int64_t first = split.first_team(n);
+  const std::int64_t last = split.last_team(n);
 
-  float4* const own = shared.sums + split.slot(blockIdx.x, tile) * kVectors * kThreads + threadIdx.x;
+  float4* const own = shared.sums + split.slot(blockIdx.x / split.tiles_m, m, n) * kVectors * kThreads + threadIdx.x;
 #pragma unroll
   for (int v = 0; v < kVectors; ++v) {
     const float(&s)[4] = sums[v / kColumns][v % kColumns];
@@ -31,8 +31,9 @@ __device__ bool merge_shared_tile(const SharedSums& shared, const WorkSplit& spl
   __shared__ bool is_last;
   __syncthreads();
   if (threadIdx.x == 0) {
-    is_last = atomicAdd(&shared.arrivals[tile], 1U) == static_cast<unsigned>(last - first);
-    if (is_last) shared.arrivals[tile] = 0;  // for the next launch
+    unsigned& arrivals = shared.arrivals[n * split.tiles_m + m];
+    is_last = atomicAdd(&arrivals, 1U) == static_cast<unsigned>(last - first);
+    if (is_last) arrivals = 0;  // for the next launch
   }
   __syncthreads();
   if (!is_last) return false;
@@ -42,8 +43,8 @@ __device__ bool merge_shared_tile(const SharedSums& shared, const WorkSplit& spl
   for (int v = 0; v < kVectors; ++v)
 #pragma unroll
     for (float& s : sums[v / kColumns][v % kColumns]) s = 0.0F;
-  for (std::int64_t block = first; block <= last; ++block) {
-    const float4* const other = shared.sums + split.slot(block, tile) * kVectors * kThreads + threadIdx.x;
+  for (std::int64_t team = first; team <= last; ++team) {
+    const float4* const other = shared.sums + split.slot(team, m, n) * kVectors * kThreads + threadIdx.x;
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       const float4 part = __ldcg(&other[v * kThreads]);  // from L2: L1 may hold what an earlier launch left here

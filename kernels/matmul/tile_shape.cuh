@@ -23,6 +23,9 @@ struct TileShape {
   int stages;         // slices of kTileK in use or on their way
   int blocks_per_sm;  // that registers and shared memory are held to
 
+  // Rows of tiles in a band (work_split.cuh): 2048 rows of Y, about the side of the square that 132 tiles of 128 x 256
+  // cover.
+  constexpr int band() const { return 2048 / tile_m; }
   constexpr int threads() const { return warps_m * warps_n * kWarpThreads; }
   constexpr int warp_m() const { return tile_m / warps_m; }
   constexpr int warp_n() const { return tile_n / warps_n; }

@@ -1,9 +1,10 @@
 // Which block does which slices of which tile.
 #include "kernels/matmul/work_split.cuh"
 
-#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -12,42 +13,52 @@
 namespace inferometer::test {
 namespace {
 
-const std::vector<WorkSplit> kSplits = {{.tiles = 1, .slices_per_tile = 1, .slices_per_block = 1},
-                                        {.tiles = 7, .slices_per_tile = 5, .slices_per_block = 5},
-                                        {.tiles = 7, .slices_per_tile = 5, .slices_per_block = 10},
-                                        {.tiles = 7, .slices_per_tile = 5, .slices_per_block = 1},
-                                        {.tiles = 7, .slices_per_tile = 5, .slices_per_block = 3},
-                                        {.tiles = 7, .slices_per_tile = 5, .slices_per_block = 12},
-                                        {.tiles = 64, .slices_per_tile = 64, .slices_per_block = 16},
-                                        {.tiles = 3, .slices_per_tile = 4, .slices_per_block = 99}};
+constexpr std::int64_t kBand = 16;
 
-TEST_CASE("matmul split: a tile's blocks are those whose slices meet it", "[matmul]") {
-  for (const WorkSplit& split : kSplits)
-    for (std::int64_t tile = 0; tile < split.tiles; ++tile) {
-      std::set<std::int64_t> blocks;
-      for (std::int64_t slice = 0; slice < split.slices_per_tile; ++slice)
-        blocks.insert((tile * split.slices_per_tile + slice) / split.slices_per_block);
-      INFO("tile " << tile << " of " << split.tiles << ", " << split.slices_per_tile << " slices, "
-                   << split.slices_per_block << " per block");
-      CHECK(split.first_block(tile) == *blocks.begin());
-      CHECK(split.last_block(tile) == *blocks.rbegin());
-      CHECK(split.last_block(tile) < split.blocks());
-      if (!split.shares_tiles()) CHECK(blocks.size() == 1);
+const std::vector<WorkSplit> kSplits = {{.tiles_m = 1, .tiles_n = 1, .slices_per_tile = 1, .slices_per_block = 1},
+                                        {.tiles_m = 2, .tiles_n = 7, .slices_per_tile = 5, .slices_per_block = 5},
+                                        {.tiles_m = 40, .tiles_n = 3, .slices_per_tile = 5, .slices_per_block = 5},
+                                        {.tiles_m = 2, .tiles_n = 7, .slices_per_tile = 5, .slices_per_block = 1},
+                                        {.tiles_m = 3, .tiles_n = 7, .slices_per_tile = 5, .slices_per_block = 3},
+                                        {.tiles_m = 1, .tiles_n = 7, .slices_per_tile = 5, .slices_per_block = 12},
+                                        {.tiles_m = 16, .tiles_n = 7, .slices_per_tile = 5, .slices_per_block = 10},
+                                        {.tiles_m = 1, .tiles_n = 64, .slices_per_tile = 64, .slices_per_block = 16},
+                                        {.tiles_m = 3, .tiles_n = 3, .slices_per_tile = 4, .slices_per_block = 99}};
+
+TEST_CASE("matmul split: every slice of every tile is one block's, and teams name the blocks", "[matmul]") {
+  for (const WorkSplit& split : kSplits) {
+    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::int64_t> block_of_slice;  // m, n, slice
+    for (std::int64_t block = 0; block < split.blocks(); ++block) {
+      const BlockWork work = split.work_of(block, kBand);
+      CHECK(work.first < work.last);
+      for (std::int64_t at = work.first; at < work.last; ++at)
+        CHECK(block_of_slice.insert({{work.m, at / split.slices_per_tile, at % split.slices_per_tile}, block}).second);
     }
+    CHECK(block_of_slice.size() == static_cast<std::size_t>(split.tiles_m * split.slices_of_row()));
+    if (!split.shares_tiles()) continue;
+    for (const auto& [slice, block] : block_of_slice) {
+      const auto& [m, n, k] = slice;
+      CHECK(block % split.tiles_m == m);
+      if (k == 0) CHECK(block / split.tiles_m == split.first_team(n));
+      if (k == split.slices_per_tile - 1) CHECK(block / split.tiles_m == split.last_team(n));
+    }
+  }
 }
 
 TEST_CASE("matmul split: no two shared tiles leave their sums in one slot", "[matmul]") {
   for (const WorkSplit& split : kSplits) {
+    if (!split.shares_tiles()) continue;
     std::set<std::int64_t> used;
-    for (std::int64_t tile = 0; tile < split.tiles; ++tile) {
-      if (split.first_block(tile) == split.last_block(tile)) continue;
-      for (std::int64_t block = split.first_block(tile); block <= split.last_block(tile); ++block) {
-        const std::int64_t slot = split.slot(block, tile);
-        INFO("tile " << tile << " block " << block << " slot " << slot);
-        CHECK(slot < split.slots());
-        CHECK(used.insert(slot).second);
+    for (std::int64_t m = 0; m < split.tiles_m; ++m)
+      for (std::int64_t n = 0; n < split.tiles_n; ++n) {
+        if (split.first_team(n) == split.last_team(n)) continue;
+        for (std::int64_t team = split.first_team(n); team <= split.last_team(n); ++team) {
+          const std::int64_t slot = split.slot(team, m, n);
+          INFO("tile " << m << ", " << n << " team " << team << " slot " << slot);
+          CHECK(slot < split.slots());
+          CHECK(used.insert(slot).second);
+        }
       }
-    }
   }
 }
 
