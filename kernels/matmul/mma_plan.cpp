@@ -9,7 +9,7 @@
 namespace inferometer {
 namespace {
 
-// Fitted, with the figures of kTileTable, to the times of all shapes and splits of 48 problems on an H200.
+// Fitted, with the figures of kTileTable, to the times of all shapes and splits of 56 problems on an H200.
 constexpr double kMemoryBytesPerNs = 4330;  // of the GPU: reading X and W once takes at least this long
 constexpr double kTileNs = 1100;            // to fill the stages for a tile and to bring its sums home
 constexpr double kShareNs = 2750;           // to leave the sums of a shared tile and to learn who is last
