@@ -107,7 +107,7 @@ const std::vector<MatmulProblem> kProblems = {{.m = 1, .n = 4096, .k = 4096},
 
 TEST_CASE("matmul: every launch gives the same bits and leaves its workspace usable", "[matmul][gpu]") {
   const std::unique_ptr<Device> device = gpu();
-  for (const std::string& variant : kMatmulVariants)
+  for (const std::string& variant : kMatmulVariants) {
     for (const MatmulProblem& problem : kProblems) {
       INFO(variant << " " << to_string(matmul_fields(problem)));
       PreparedMatmul matmul(*device, variant, problem, 1);
@@ -119,11 +119,12 @@ TEST_CASE("matmul: every launch gives the same bits and leaves its workspace usa
         CHECK(matmul.y() == first);
       }
     }
+  }
 }
 
 TEST_CASE("matmul: two streams at once do not meet", "[matmul][gpu]") {
   const std::unique_ptr<Device> device = gpu();
-  for (const std::string& variant : kMatmulVariants)
+  for (const std::string& variant : kMatmulVariants) {
     for (const MatmulProblem& problem : kProblems) {
       INFO(variant << " " << to_string(matmul_fields(problem)));
       PreparedMatmul one(*device, variant, problem, 1);
@@ -142,6 +143,7 @@ TEST_CASE("matmul: two streams at once do not meet", "[matmul][gpu]") {
       CHECK(one.y() == one_alone);
       CHECK(other.y() == other_alone);
     }
+  }
 }
 
 TEST_CASE("matmul: one token more costs at most 30 % more time", "[matmul][gpu]") {

@@ -12,10 +12,12 @@ namespace inferometer::test {
 namespace {
 
 TEST_CASE("matmul: every m, n and k around tile edges is right in both types", "[matmul][gpu]") {
-  for (const std::int64_t m : {1, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129, 257})
-    for (const std::int64_t n : {1, 7, 8, 1440, 1441})
+  for (const std::int64_t m : {1, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129, 257}) {
+    for (const std::int64_t n : {1, 7, 8, 1440, 1441}) {
       for (const std::int64_t k : {8, 24, 4104})
         for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) check_matmul({.m = m, .n = n, .k = k, .dtype = dtype});
+    }
+  }
 }
 
 TEST_CASE("matmul: a long k is right", "[matmul][gpu]") {
@@ -64,19 +66,21 @@ TEST_CASE("matmul: a token's row is the same alone and in a batch", "[matmul][gp
   constexpr std::int64_t kN = 1440;
   constexpr std::int64_t kK = 4104;
   constexpr double kSumError = 8.0 * kK * 0x1p-24;
-  for (const std::string& variant : kMatmulVariants)
+  for (const std::string& variant : kMatmulVariants) {
     for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
       const auto alone = run_matmul(variant, {.m = 1, .n = kN, .k = kK, .dtype = dtype}).outputs.at("y");
       for (const std::int64_t m : {7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129, 257}) {
         const auto batch = run_matmul(variant, {.m = m, .n = kN, .k = kK, .dtype = dtype}).outputs.at("y");
         double worst = 0;
-        for (std::size_t i = 0; i < kN; ++i)
+        for (std::size_t i = 0; i < kN; ++i) {
           worst = std::max(worst, std::abs(double{alone[i]} - batch[i]) /
                                       (2 * unit_roundoff(dtype) * std::abs(alone[i]) + kSumError));
+        }
         INFO(variant << " m=" << m << " " << dtype_name(dtype));
         CHECK(worst <= 1.0);
       }
     }
+  }
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ namespace {
 TEST_CASE("matmul: 8192 ones add up to 8192", "[matmul][gpu]") {
   // Sums kept in f16 stop growing at 2048.
   const auto one = [](std::int64_t) { return 1.0F; };
-  for (const std::string& variant : kMatmulVariants)
-    for (const Dtype dtype : {Dtype::f16, Dtype::bf16})
+  for (const std::string& variant : kMatmulVariants) {
+    for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
       for (const std::int64_t m : {1, 40, 200}) {
         const VariantRun run =
             run_matmul(variant, {.m = m, .n = 72, .k = 8192, .dtype = dtype}, 1, with_values(one, one));
@@ -23,6 +23,8 @@ TEST_CASE("matmul: 8192 ones add up to 8192", "[matmul][gpu]") {
         const std::vector<float>& y = run.outputs.at("y");
         CHECK(std::all_of(y.begin(), y.end(), [](float value) { return value == 8192.0F; }));
       }
+    }
+  }
 }
 
 TEST_CASE("matmul: large terms of both signs cancel", "[matmul][gpu]") {
@@ -30,8 +32,8 @@ TEST_CASE("matmul: large terms of both signs cancel", "[matmul][gpu]") {
   const auto alternating = [](std::int64_t i) { return i % 2 == 0 ? 6e4F : -6e4F; };  // k is even
   const auto halves = [](std::int64_t i) { return i % 8192 < 4096 ? 6e4F : -6e4F; };  // also between split-K parts
   const auto one = [](std::int64_t) { return 1.0F; };
-  for (const std::string& variant : kMatmulVariants)
-    for (const std::int64_t m : {1, 40, 200})
+  for (const std::string& variant : kMatmulVariants) {
+    for (const std::int64_t m : {1, 40, 200}) {
       for (const bool by_halves : {false, true}) {
         const VariantRun run = run_matmul(variant, {.m = m, .n = 72, .k = 8192}, 1,
                                           by_halves ? with_values(halves, one) : with_values(alternating, one));
@@ -39,6 +41,8 @@ TEST_CASE("matmul: large terms of both signs cancel", "[matmul][gpu]") {
         const std::vector<float>& y = run.outputs.at("y");
         CHECK(std::all_of(y.begin(), y.end(), [](float value) { return value == 0.0F; }));
       }
+    }
+  }
 }
 
 TEST_CASE("matmul: a NaN reaches its own row or column and no other", "[matmul][gpu]") {
@@ -50,15 +54,17 @@ TEST_CASE("matmul: a NaN reaches its own row or column and no other", "[matmul][
   const auto w = [](std::int64_t i) { return i == 135 * kK ? kNan : 1.0F; };
   for (const std::string& variant : kMatmulVariants) {
     const auto y = run_matmul(variant, {.m = kM, .n = kN, .k = kK}, 1, with_values(x, w)).outputs.at("y");
-    for (std::int64_t row = 0; row < kM; ++row)
+    for (std::int64_t row = 0; row < kM; ++row) {
       for (std::int64_t column = 0; column < kN; ++column) {
         const float value = y[static_cast<std::size_t>(row * kN + column)];
         INFO(variant << " row " << row << " column " << column << " is " << value);
-        if (row == 69 || column == 135)
+        if (row == 69 || column == 135) {
           REQUIRE(std::isnan(value));
-        else
+        } else {
           REQUIRE(value == 200.0F);
+        }
       }
+    }
   }
 }
 

@@ -9,13 +9,13 @@
 namespace inferometer::test {
 namespace {
 
-constexpr GpuLimits kH200{.sm_count = 132, .block_smem_bytes = 227 * 1024};
+constexpr GpuLimits kH200{.sm_count = 132, .block_smem_bytes = 232448};
 
 const TileShape& shape_of(const MmaPlan& plan) { return kTileTable.at(static_cast<std::size_t>(plan.shape)).shape; }
 
 TEST_CASE("matmul plan: every element of Y and of k is in some block's work", "[matmul]") {
-  for (const std::int64_t m : {1, 16, 17, 64, 65, 257, 4096})
-    for (const std::int64_t n : {1, 8, 1441, 4096, 14336})
+  for (const std::int64_t m : {1, 16, 17, 64, 65, 257, 4096}) {
+    for (const std::int64_t n : {1, 8, 1441, 4096, 14336}) {
       for (const std::int64_t k : {8, 24, 4104, 29568}) {
         const MmaPlan plan = make_mma_plan({.m = m, .n = n, .k = k}, kH200);
         const TileShape& shape = shape_of(plan);
@@ -28,10 +28,12 @@ TEST_CASE("matmul plan: every element of Y and of k is in some block's work", "[
         CHECK((plan.split.slices_per_tile - 1) * kTileK < k);
         if (plan.split.shares_tiles()) CHECK(tiles_m <= shape.band());
       }
+    }
+  }
 }
 
 TEST_CASE("matmul plan: the workspace holds all sums and arrivals, and is none where tiles are whole", "[matmul]") {
-  for (const std::int64_t m : {1, 64, 257, 4096})
+  for (const std::int64_t m : {1, 64, 257, 4096}) {
     for (const std::int64_t n : {8, 1024, 4096, 14336}) {
       const MmaPlan plan = make_mma_plan({.m = m, .n = n, .k = 4096}, kH200);
       INFO("m=" << m << " n=" << n);
@@ -46,14 +48,16 @@ TEST_CASE("matmul plan: the workspace holds all sums and arrivals, and is none w
       CHECK(plan.workspace_bytes >=
             plan.arrivals_at + static_cast<std::size_t>(plan.split.tiles_m * plan.split.tiles_n) * 4);
     }
+  }
 }
 
 TEST_CASE("matmul plan: decode keeps nearly every SM busy", "[matmul]") {
-  for (const std::int64_t n : {1024, 4096, 14336})
+  for (const std::int64_t n : {1024, 4096, 14336}) {
     for (const std::int64_t k : {4096, 14336}) {
       INFO("n=" << n << " k=" << k);
       CHECK(make_mma_plan({.m = 1, .n = n, .k = k}, kH200).split.blocks() >= kH200.sm_count * 9 / 10);
     }
+  }
 }
 
 TEST_CASE("matmul plan: large products take the largest tiles, whole", "[matmul]") {
@@ -65,7 +69,7 @@ TEST_CASE("matmul plan: large products take the largest tiles, whole", "[matmul]
 }
 
 TEST_CASE("matmul plan: a GPU with little shared memory gets shapes that fit", "[matmul]") {
-  constexpr GpuLimits kSmall{.sm_count = 84, .block_smem_bytes = 99 * 1024};  // compute capability 8.6
+  constexpr GpuLimits kSmall{.sm_count = 84, .block_smem_bytes = 101376};  // compute capability 8.6
   for (const std::int64_t m : {1, 64, 257, 4096})
     CHECK(shape_of(make_mma_plan({.m = m, .n = 4096, .k = 4096}, kSmall)).smem_bytes() <= kSmall.block_smem_bytes);
 }

@@ -1,6 +1,7 @@
 // Which block does which slices of which tile.
 #include "kernels/matmul/work_split.cuh"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -49,7 +50,7 @@ TEST_CASE("matmul split: no two shared tiles leave their sums in one slot", "[ma
   for (const WorkSplit& split : kSplits) {
     if (!split.shares_tiles()) continue;
     std::set<std::int64_t> used;
-    for (std::int64_t m = 0; m < split.tiles_m; ++m)
+    for (std::int64_t m = 0; m < split.tiles_m; ++m) {
       for (std::int64_t n = 0; n < split.tiles_n; ++n) {
         if (split.first_team(n) == split.last_team(n)) continue;
         for (std::int64_t team = split.first_team(n); team <= split.last_team(n); ++team) {
@@ -59,12 +60,15 @@ TEST_CASE("matmul split: no two shared tiles leave their sums in one slot", "[ma
           CHECK(used.insert(slot).second);
         }
       }
+    }
   }
 }
 
 TEST_CASE("matmul order: every tile comes once, also where the last band is narrow", "[matmul]") {
-  for (const auto& [tiles_m, tiles_n, band] : {std::tuple{1, 1, 16}, std::tuple{16, 3, 16}, std::tuple{17, 5, 16},
-                                               std::tuple{40, 7, 8}, std::tuple{3, 9, 1}}) {
+  for (const auto& [tiles_m, tiles_n, band] :
+       {std::array<std::int64_t, 3>{1, 1, 16}, std::array<std::int64_t, 3>{16, 3, 16},
+        std::array<std::int64_t, 3>{17, 5, 16}, std::array<std::int64_t, 3>{40, 7, 8},
+        std::array<std::int64_t, 3>{3, 9, 1}}) {
     std::set<std::pair<std::int64_t, std::int64_t>> seen;
     for (std::int64_t i = 0; i < tiles_m * tiles_n; ++i) {
       const TileIndex tile = tile_in_order(i, tiles_m, tiles_n, band);
@@ -90,8 +94,8 @@ TEST_CASE("matmul order: 132 tiles at once read few panels of X and W", "[matmul
 }
 
 TEST_CASE("matmul order: tile numbers above 2^32 keep their place", "[matmul]") {
-  const std::int64_t tiles_n = std::int64_t{1} << 30;
-  const TileIndex tile = tile_in_order(16 * tiles_n + 16 * 5 + 3, 64, tiles_n, 16);
+  const std::int64_t tiles_n = std::int64_t{1} << 30;  // tile 83 of the second band: column 5, row 3 of its 16
+  const TileIndex tile = tile_in_order(16 * tiles_n + 83, 64, tiles_n, 16);
   CHECK(tile.m == 19);
   CHECK(tile.n == 5);
 }
