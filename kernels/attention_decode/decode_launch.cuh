@@ -10,17 +10,10 @@
 #include "kernels/attention_decode/decode_plan.hpp"
 #include "kernels/attention_decode/flash_decode.cuh"
 #include "kernels/attention_decode/shape.hpp"
+#include "kernels/common/gpu_limits.hpp"
 #include "reference/attention_decode/problem.hpp"
 
 namespace inferometer::decode {
-
-inline int current_sm_count() {
-  int device = 0;
-  int count = 0;
-  INFEROMETER_CUDA_CHECK(cudaGetDevice(&device));
-  INFEROMETER_CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-  return count;
-}
 
 inline DecodeArgs make_args(const AttentionDecodeProblem& p, const AttentionDecodeTensors& t, const Plan& plan,
                             std::byte* workspace) {
@@ -81,11 +74,11 @@ void launch_decode(const AttentionDecodeProblem& p, const AttentionDecodeTensors
 // Keeps the plan, whose search over parts would be host time in every launch.
 inline std::shared_ptr<void> prepare_plan(const AttentionDecodeProblem& p, const AttentionDecodeTensors&, const Launch&,
                                           Allocator&) {
-  return std::make_shared<Plan>(make_plan(p, current_sm_count()));
+  return std::make_shared<Plan>(make_plan(p, current_gpu_limits().sm_count));
 }
 
 inline std::size_t decode_workspace_bytes(const AttentionDecodeProblem& p) {
-  return make_plan(p, current_sm_count()).workspace_bytes;
+  return make_plan(p, current_gpu_limits().sm_count).workspace_bytes;
 }
 
 }  // namespace inferometer::decode

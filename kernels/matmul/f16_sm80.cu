@@ -10,6 +10,7 @@
 
 #include "harness/operator/cuda_check.cuh"
 #include "harness/operator/variant.hpp"
+#include "kernels/common/gpu_limits.hpp"
 #include "kernels/common/half_ops.cuh"
 #include "kernels/matmul/mma_kernels.hpp"
 #include "kernels/matmul/mma_plan.hpp"
@@ -31,15 +32,7 @@ std::optional<std::string> unsupported(const MatmulProblem& p) {
   return std::nullopt;
 }
 
-MmaPlan plan_for_current_device(const MatmulProblem& p) {
-  int device = 0;
-  int sm_count = 0;
-  int block_smem_bytes = 0;
-  INFEROMETER_CUDA_CHECK(cudaGetDevice(&device));
-  INFEROMETER_CUDA_CHECK(cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device));
-  INFEROMETER_CUDA_CHECK(cudaDeviceGetAttribute(&block_smem_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  return make_mma_plan(p, {.sm_count = sm_count, .block_smem_bytes = static_cast<std::size_t>(block_smem_bytes)});
-}
+MmaPlan plan_for_current_device(const MatmulProblem& p) { return make_mma_plan(p, current_gpu_limits()); }
 
 std::size_t workspace_bytes(const MatmulProblem& p) { return plan_for_current_device(p).workspace_bytes; }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "kernels/common/gpu_limits.hpp"
 #include "kernels/matmul/work_split.cuh"
 #include "reference/matmul/problem.hpp"
 
@@ -15,11 +16,6 @@ struct MmaPlan {
   // Workspace, when the split shares tiles: sums, then arrivals from a 256-byte boundary.
   std::size_t arrivals_at = 0;
   std::size_t workspace_bytes = 0;
-};
-
-struct GpuLimits {
-  int sm_count = 0;
-  std::size_t block_smem_bytes = 0;  // the most shared memory that one block can have
 };
 
 // The shape and split with the least predicted time; the same for the same problem and limits.

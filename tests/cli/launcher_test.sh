@@ -35,6 +35,7 @@ sleep "${SLOW:-0}"
 preset=$2
 mkdir -p "build/$preset"
 touch "build/$preset/build.ninja"
+echo "${4#-D}" | sed 's/=/:BOOL=/' >"build/$preset/CMakeCache.txt"
 TOOL
 cat >"$tools/ninja" <<'TOOL'
 #!/usr/bin/env bash
@@ -57,14 +58,18 @@ status=$?
 check 'the program runs in the caller'"'"'s folder, with its arguments' \
   "ran from $work root=$project args=run my config.json --quick" "$output"
 check 'its exit code comes through' 7 "$status"
-check 'first call configures and builds' $'cmake --preset cpu --fresh\nninja inferometer_app' "$(cat "$CALLS")"
+check 'first call configures and builds' \
+  $'cmake --preset cpu --fresh -DINFEROMETER_TESTS=OFF\nninja inferometer_app' "$(cat "$CALLS")"
 
 INFEROMETER_CUDA=off run list >/dev/null
 check 'second call only asks ninja' 'ninja inferometer_app' "$(cat "$CALLS")"
 
 INFEROMETER_CUDA=off run test -R judge
 check 'test builds all and passes ctest its arguments' \
-  $'ninja all\nctest --test-dir '"$project"$'/build/cpu --output-on-failure -R judge' "$(cat "$CALLS")"
+  $'cmake --preset cpu --fresh -DINFEROMETER_TESTS=ON\nninja all\nctest --test-dir '"$project"$'/build/cpu --output-on-failure -R judge' "$(cat "$CALLS")"
+
+INFEROMETER_CUDA=off run list >/dev/null
+check 'run keeps the tests in the build' 'ninja inferometer_app' "$(cat "$CALLS")"
 
 INFEROMETER_CUDA=maybe run list
 check 'a wrong INFEROMETER_CUDA exits 2' 2 $?

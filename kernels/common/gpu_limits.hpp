@@ -1,0 +1,16 @@
+// What a launch plan must know of the GPU it is for.
+#pragma once
+
+#include <cstddef>
+
+namespace inferometer {
+
+struct GpuLimits {
+  int sm_count = 0;
+  std::size_t block_smem_bytes = 0;  // the most shared memory that one block can have
+};
+
+// Of the current device. Throws CudaError.
+GpuLimits current_gpu_limits();
+
+}  // namespace inferometer
