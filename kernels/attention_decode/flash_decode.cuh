@@ -18,6 +18,7 @@
 #include "kernels/attention_decode/row_cursors.cuh"
 #include "kernels/attention_decode/shape.hpp"
 #include "kernels/common/half_ops.cuh"
+#include "kernels/common/swizzled_tile.cuh"
 #include "kernels/ptx/cp_async.cuh"
 #include "kernels/ptx/exp2.cuh"
 #include "kernels/ptx/ldmatrix.cuh"
@@ -34,8 +35,6 @@ template <class Shape>
 using Scores = float[Shape::kRowTiles][4];
 
 // One warp's share: its query fragments, its running softmax and its output accumulators, in the layouts of mma.cuh.
-// Rows 4-7 of the 8x8 tiles that ldmatrix reads are taken from the other half of their sector, for other banks than
-// rows 0-3; the lanes that get them swap the registers back.
 template <class T, class Shape>
 struct WarpTile {
   static constexpr int kDimTiles = Shape::kHeadDim / 16;
@@ -62,15 +61,11 @@ struct WarpTile {
   // S^T = K Q^T  [kTileKeys, rows]
   __device__ void multiply_keys(Scores<Shape>& s, std::uint32_t k_tile) const {
     const int lane = threadIdx.x % 32;
-    const int half = (lane / 16) ^ (lane / 4 % 2);
-    const bool swapped = lane >= 16;  // holds keys 4-7 and 12-15
-    const std::uint32_t k_row = k_tile + lane % 16 * Shape::kRowBytes + half * 16;
+    const std::uint32_t k_chunk = k_tile + Shape::Tile::offset(lane % 16, lane / 16);
 #pragma unroll
     for (int d = 0; d < kDimTiles; ++d) {
-      std::uint32_t r[4];  // keys 0-7 and 8-15 of one half, then of the other
-      ldmatrix_x4(r, k_row + d * 32);
-      const std::uint32_t k[4] = {swapped ? r[2] : r[0], swapped ? r[3] : r[1], swapped ? r[0] : r[2],
-                                  swapped ? r[1] : r[3]};
+      std::uint32_t k[4];  // keys 0-7 and 8-15 of one half of the dimensions, then of the other
+      ldmatrix_x4(k, Shape::Tile::step(k_chunk, d));
 #pragma unroll
       for (int t = 0; t < Shape::kRowTiles; ++t) mma_m16n8k16<T>(s[t], k, q[t][d][0], q[t][d][1]);
     }
@@ -123,15 +118,11 @@ struct WarpTile {
       for (int i = 0; i < 2; ++i) p_columns[t][i] = movmatrix_trans(pack_pair<T>(p[t][2 * i], p[t][2 * i + 1]));
 
     const int lane = threadIdx.x % 32;
-    const int half = (lane / 8 % 2) ^ (lane / 4 % 2);
-    const bool swapped = lane / 2 % 2 == 1;  // holds keys 4-7 and 12-15
-    const std::uint32_t v_row = v_tile + (lane % 8 + lane / 16 * 8) * Shape::kRowBytes + half * 16;
+    const std::uint32_t v_chunk = v_tile + Shape::Tile::offset(lane % 8 + lane / 16 * 8, lane / 8 % 2);
 #pragma unroll
     for (int d = 0; d < kDimTiles; ++d) {
-      std::uint32_t r[4];  // both halves of keys 0-7, then of keys 8-15
-      ldmatrix_x4_trans(r, v_row + d * 32);
-      const std::uint32_t v[4] = {swapped ? r[1] : r[0], swapped ? r[0] : r[1], swapped ? r[3] : r[2],
-                                  swapped ? r[2] : r[3]};
+      std::uint32_t v[4];  // both halves of the dimensions of keys 0-7, then of keys 8-15
+      ldmatrix_x4_trans(v, Shape::Tile::step(v_chunk, d));
 #pragma unroll
       for (int t = 0; t < Shape::kRowTiles; ++t) mma_m16n8k16<T>(o[t][d], v, p_columns[t][0], p_columns[t][1]);
     }
@@ -140,9 +131,9 @@ struct WarpTile {
 
 // Starts the copies of one tile's K and V into a stage. `row` is the cache row of key lane % kTileKeys of the tile;
 // keys from `keys` on become zeros: whatever free slots hold, NaN too, never reaches the arithmetic.
-template <class Shape>
-__device__ __forceinline__ void start_tile(std::uint32_t stage, std::uint32_t row, int keys, const char* k,
-                                           const char* v, std::uint32_t row_stride) {
+template <class Shape, bool kWhole>
+__device__ __forceinline__ void copy_tile(std::uint32_t stage, std::uint32_t row, int keys, const char* k,
+                                          const char* v, std::uint32_t row_stride) {
   constexpr int kRowChunks = Shape::kHeadDim / 8;  // 16 bytes each
   const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -150,9 +141,24 @@ __device__ __forceinline__ void start_tile(std::uint32_t stage, std::uint32_t ro
     const int key = (i * 32 + lane) / kRowChunks;
     const int chunk = (i * 32 + lane) % kRowChunks;
     const std::uint64_t source = std::uint64_t{__shfl_sync(kAllLanes, row, key)} * row_stride + chunk * 16;
-    const std::uint32_t target = stage + key * Shape::kRowBytes + chunk * 16;
-    cp_async_16b_zfill(target, k + source, key < keys);
-    cp_async_16b_zfill(target + Shape::kTileBytes, v + source, key < keys);
+    const std::uint32_t target = stage + Shape::Tile::offset(key, chunk);
+    if constexpr (kWhole) {
+      cp_async_16b(target, k + source);
+      cp_async_16b(target + Shape::kTileBytes, v + source);
+    } else {
+      cp_async_16b_zfill(target, k + source, key < keys);
+      cp_async_16b_zfill(target + Shape::kTileBytes, v + source, key < keys);
+    }
+  }
+}
+
+template <class Shape>
+__device__ __forceinline__ void start_tile(std::uint32_t stage, std::uint32_t row, int keys, const char* k,
+                                           const char* v, std::uint32_t row_stride) {
+  if (keys >= kTileKeys) {
+    copy_tile<Shape, true>(stage, row, keys, k, v, row_stride);
+  } else {
+    copy_tile<Shape, false>(stage, row, keys, k, v, row_stride);
   }
 }
 

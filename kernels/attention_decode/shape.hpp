@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/attention_decode/partition.hpp"
+#include "kernels/common/swizzled_tile.cuh"
 
 namespace inferometer::decode {
 
@@ -18,12 +19,11 @@ struct Shape {
   static constexpr int kWarps = 4;
   static constexpr int kBlocksPerSm = kHeadDim > 192 ? 1 : 2;
   static constexpr int kThreads = 32 * kWarps;
-  // Bytes between rows in shared memory: an odd number of 32-byte sectors. cp.async.cg must find the two halves of a
-  // sector side by side and in order at a 32-byte boundary; padding or swizzling by 16 bytes makes it fetch every
-  // sector twice. ldmatrix then reads without bank conflicts where rows 4-7 of a tile take the other half
-  // (flash_decode.cuh).
-  static constexpr int kRowBytes = (kHeadDim / 16 | 1) * 32;
-  static constexpr int kTileBytes = kTileKeys * kRowBytes;
+  // Rows of whole 128-byte lines, their chunks XOR-swizzled within a line: a line of global memory then lands in one
+  // line of shared memory, and cp.async.cg fetches it with one request. Rows padded to other strides cost 1.75 times
+  // the requests and a fifth of the bandwidth (results/notes/decode.md).
+  using Tile = SwizzledTile<(kHeadDim + 63) / 64 * 64>;
+  static constexpr int kTileBytes = kTileKeys * Tile::kRowBytes;
   static constexpr int kStageBytes = 2 * kTileBytes;  // K, then V
   static constexpr int kStages = (kBlocksPerSm == 2 ? kHalfSmBytes : kWholeBlockBytes) / (kWarps * kStageBytes);
   static constexpr int kRingBytes = kWarps * kStages * kStageBytes;

@@ -10,7 +10,7 @@
 
 #include "kernels/attention_prefill/flash_sm80_params.hpp"
 #include "kernels/attention_prefill/online_softmax.cuh"
-#include "kernels/attention_prefill/swizzled_tile.cuh"
+#include "kernels/common/swizzled_tile.cuh"
 #include "kernels/attention_prefill/visible_keys.cuh"
 #include "kernels/common/half_ops.cuh"
 #include "kernels/ptx/cp_async.cuh"

@@ -9,7 +9,6 @@
 
 #include "kernels/matmul/tile_shape.cuh"
 #include "kernels/ptx/cp_async.cuh"
-#include "kernels/ptx/cp_async_l1.cuh"
 #include "kernels/ptx/ldmatrix.cuh"
 #include "kernels/ptx/mma.cuh"
 
@@ -56,8 +55,8 @@ class StageCopies {
     const bool is_x = pass < kPassesX;
     const int tile_pass = is_x ? pass : pass - kPassesX;
     const bool inside = tile_pass * kRowsPerPass < (is_x ? rows_left_ : columns_left_) && k_left_ > 0;
-    cp_async_16b_l1_zfill(destination_ + stage * kTile.stage_bytes() + pass * kRowsPerPass * kTileK * 2,
-                          (is_x ? x_ : w_) + tile_pass * pass_stride_, inside);
+    cp_async_16b_zfill(destination_ + stage * kTile.stage_bytes() + pass * kRowsPerPass * kTileK * 2,
+                       (is_x ? x_ : w_) + tile_pass * pass_stride_, inside);
   }
 
   __device__ __forceinline__ void next_slice() {

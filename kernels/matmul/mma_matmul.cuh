@@ -21,7 +21,7 @@ template <class T, class Tile>
 __global__ void __launch_bounds__(Tile::kShape.threads(), Tile::kShape.blocks_per_sm)
     mma_matmul_kernel(const MmaMatmulArgs<T> args) {
   constexpr TileShape kTile = Tile::kShape;
-  extern __shared__ uint4 smem[];
+  extern __shared__ __align__(128) unsigned char smem[];
 
   const WorkSplit& split = args.split;
   const BlockWork work = split.work_of(blockIdx.x, kTile.band());

@@ -1,5 +1,5 @@
 // Where the flash kernels put a tile in shared memory.
-#include "kernels/attention_prefill/swizzled_tile.cuh"
+#include "kernels/common/swizzled_tile.cuh"
 
 #include <cstdint>
 #include <set>
