@@ -61,10 +61,6 @@ std::string reproduce_line(const std::string& config_path, const std::string& ro
     if (std::find(kOptionsWithValue.begin(), kOptionsWithValue.end(), name) == kOptionsWithValue.end()) continue;
     line += " " + shell_quoted(argv[i]);
     if (name.size() == argv[i].size() && i + 1 < argv.size()) line += " " + shell_quoted(argv[++i]);
-    // --set takes several: key=value words up to the next option or config
-    while (name == "--set" && i + 1 < argv.size() && argv[i + 1].find('=') != std::string::npos &&
-           !argv[i + 1].starts_with("-"))
-      line += " " + shell_quoted(argv[++i]);
   }
   return line;
 }

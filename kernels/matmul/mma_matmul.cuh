@@ -21,6 +21,8 @@ template <class T, class Tile>
 __global__ void __launch_bounds__(Tile::kShape.threads(), Tile::kShape.blocks_per_sm)
     mma_matmul_kernel(const MmaMatmulArgs<T> args) {
   constexpr TileShape kTile = Tile::kShape;
+  // Aligned although static shared memory comes first: a line of X or W must land in one 128-byte line, or cp.async.cg
+  // asks for it twice (results/notes/decode.md).
   extern __shared__ __align__(128) unsigned char smem[];
 
   const WorkSplit& split = args.split;

@@ -7,3 +7,18 @@ using Catch::Approx;
 #else
 #include <catch2/catch.hpp>
 #endif
+
+#include <string>
+
+namespace inferometer::test {
+
+// Matches strings that hold `text`.
+inline auto contains_text(const std::string& text) {
+#if __has_include(<catch2/catch_all.hpp>)
+  return Catch::Matchers::ContainsSubstring(text);
+#else
+  return Catch::Matchers::Contains(text);
+#endif
+}
+
+}  // namespace inferometer::test

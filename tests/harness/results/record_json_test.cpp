@@ -30,7 +30,7 @@ TEST_CASE("record: every status comes back from its name", "[results][json]") {
   }
   Json json = record_json(sample_record());
   json["status"] = "good";
-  CHECK_THROWS_WITH(record_from_json(json), Catch::Matchers::Contains("good"));
+  CHECK_THROWS_WITH(record_from_json(json), test::contains_text("good"));
 }
 
 TEST_CASE("record: a number that is not finite becomes null, and the reason names it once", "[results][json]") {

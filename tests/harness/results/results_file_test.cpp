@@ -76,8 +76,8 @@ TEST_CASE("speedup: none where either row is suspect, failed or absent", "[resul
 TEST_CASE("reproduce: repeats what changes a row, quoted for a shell", "[results]") {
   CHECK(reproduce_line("experiments/a.json", "0123", {}) == "./inferometer run experiments/a.json --row 0123");
   CHECK(reproduce_line("my sweep.json", "0123",
-                       {"inferometer", "run", "my sweep.json", "--set", "dtype=bf16", "n=1 2", "-o", "x.json",
+                       {"inferometer", "run", "my sweep.json", "--set", "dtype=bf16", "--set", "n=1 2", "-o", "x.json",
                         "--seed=7", "--quick", "--filter", "n > 3", "--variants", "cpu.*,it's"}) ==
-        "./inferometer run 'my sweep.json' --row 0123 --set dtype=bf16 'n=1 2' --seed=7 --quick "
+        "./inferometer run 'my sweep.json' --row 0123 --set dtype=bf16 --set 'n=1 2' --seed=7 --quick "
         "--variants 'cpu.*,it'\\''s'");
 }

@@ -83,7 +83,7 @@ TEST_CASE("journal: a broken line in the middle is an error with its number", "[
   }
   const std::string whole = read_text(path);
   write_text(path, whole + "{\"id\": 3}\n" + whole.substr(whole.find('\n') + 1));
-  CHECK_THROWS_WITH(Journal(path).read(), Catch::Matchers::Contains(path + ":3: not a journal"));
+  CHECK_THROWS_WITH(Journal(path).read(), test::contains_text(path + ":3: not a journal"));
 }
 
 TEST_CASE("journal: names everything in which two runs differ", "[run][journal]") {
@@ -97,7 +97,7 @@ TEST_CASE("journal: is held by one process, and an untouched new file is removed
   const ScratchFolder folder;
   {
     const Journal first(folder / "r.jsonl");
-    CHECK_THROWS_WITH(Journal(folder / "r.jsonl"), Catch::Matchers::Contains("another run is writing this file"));
+    CHECK_THROWS_WITH(Journal(folder / "r.jsonl"), test::contains_text("another run is writing this file"));
   }
   CHECK(folder.empty());
 }

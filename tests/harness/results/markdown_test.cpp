@@ -1,0 +1,76 @@
+#include "harness/results/markdown.hpp"
+
+#include "harness/results/record_json.hpp"
+#include "harness/results/results_file.hpp"
+#include "tests/harness/results/sample_record.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace inferometer;
+using inferometer::test::sample_record;
+
+namespace {
+
+constexpr const char* kConfig =
+    R"({"name": "n", "question": "Which | is <b>fast</b>?", "baseline": "cuda.flash_sm80"})";
+
+Record row(const std::string& id, const std::string& variant, std::int64_t batch) {
+  Record record = sample_record();
+  record.id = id;
+  record.variant = variant;
+  std::get<std::int64_t>(record.problem.front().second) = batch;
+  return record;
+}
+
+// Two problems; the second variant is twice as fast on the first and refuses the second.
+NamedResults sample_results() {
+  Record fast = row("b", "cuda.other", 1);
+  fast.timing->headline_ns = fast.timing->isolated.median_ns = 40000;
+  Record refused = row("d", "cuda.other", 8);
+  refused.status = Status::unsupported;
+  refused.reason = "batch must be 1 | got 8";
+  refused.timing.reset();
+  refused.rates.reset();
+  const RecordsById records{
+      {"a", row("a", "cuda.flash_sm80", 1)}, {"b", fast}, {"c", row("c", "cuda.flash_sm80", 8)}, {"d", refused}};
+  Sweep sweep;
+  sweep.name = "n";
+  sweep.config_text = kConfig;
+  for (const auto& [id, record] : records)
+    sweep.rows.push_back({.id = id,
+                          .operator_name = record.operator_name,
+                          .variant = record.variant,
+                          .problem = record.problem,
+                          .baseline_id = id < "c" ? "a" : "c"});
+  RunInfo run;
+  run.started_at = "2026-11-29T14:00:00Z";
+  run.devices.gpu = GpuInfo{.name = "Test GPU", .sm = 90, .driver = "1.2", .cuda_runtime = "13.0"};
+  return {"h200/n.json", results_json(sweep, run, records)};
+}
+
+}  // namespace
+
+TEST_CASE("markdown: one line a problem, one column a variant, the fields that vary in front", "[results][markdown]") {
+  const std::string text = markdown_report({sample_results()});
+  INFO(text);
+  CHECK(text.find("| batch | cuda.flash\\_sm80 | cuda.other |\n| ---: | ---: | ---: |\n") != std::string::npos);
+  CHECK(text.find("| 1 | 80.0 us, 50.0 TFLOP/s | 40.0 us, 50.0 TFLOP/s, **2.00x** |\n") != std::string::npos);
+  CHECK(text.find("| 8 | 80.0 us, 50.0 TFLOP/s | unsupported |\n") != std::string::npos);
+}
+
+TEST_CASE("markdown: says where the numbers come from, and why a figure is missing", "[results][markdown]") {
+  const std::string text = markdown_report({sample_results()});
+  INFO(text);
+  CHECK(text.find("Source: [h200/n.json](h200/n.json); Test GPU, driver 1.2, CUDA 13.0; 2026-11-29; commit ") !=
+        std::string::npos);
+  CHECK(text.find("- cuda.other unsupported: batch must be 1 \\| got 8 (1 row)\n") != std::string::npos);
+}
+
+TEST_CASE("markdown: text of a config cannot become markup", "[results][markdown]") {
+  const std::string text = markdown_report({sample_results()});
+  CHECK(text.find("## Which \\| is \\<b>fast\\</b>?\n") != std::string::npos);
+}
+
+TEST_CASE("markdown: another JSON file is refused by name", "[results][markdown]") {
+  CHECK_THROWS_WITH(markdown_report({{"other.json", Json{{"schema", "inferometer.sweep/1"}}}}),
+                    test::contains_text("other.json is no inferometer.results/1 file"));
+}
