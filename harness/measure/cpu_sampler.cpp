@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "harness/measure/cpu_ceilings.hpp"
+#include "harness/measure/rest.hpp"
 #include "harness/measure/statistics.hpp"
 #include "harness/measure/stopping.hpp"
 #include "harness/measure/stopwatch.hpp"
@@ -34,8 +35,7 @@ Timing CpuSampler::time(const Device::Run& run, int sets, const MeasureConfig& c
   warm_up(run, config);
   Timing timing;
   timing.isolated = isolated(run, config);
-  timing.amortized = amortized(run, config.cache == CacheMode::cold ? sets : 1,
-                               kAmortizedShare * config.max_seconds * kNsPerSecond, timing.isolated.median_ns);
+  timing.amortized = amortized(run, config, config.cache == CacheMode::cold ? sets : 1, timing.isolated.median_ns);
   choose_headline(timing);
   const double empty = empty_launch_ns(config.cache);
   if (timing.isolated.median_ns <= empty) {
@@ -61,22 +61,28 @@ IsolatedTiming CpuSampler::isolated(const Device::Run& run, const MeasureConfig&
   StoppingRule rule(share);
   std::vector<double> samples;
   if (config.cache == CacheMode::cold) cache_.buffer();  // its first use costs more than a clearing
+  rest(config.rest_seconds);
   const Stopwatch whole;
-  while (true) {
+  std::string_view verdict;
+  while (verdict.empty()) {
     if (config.cache == CacheMode::cold) cache_.clear();
     const Stopwatch watch;
     run(0, launch_);
     samples.push_back(watch.ns());
-    const std::string_view verdict = rule.verdict(samples, whole.seconds());
-    if (!verdict.empty()) return summarize(samples, verdict, config.cache);
+    verdict = rule.verdict(samples, whole.seconds());
   }
+  IsolatedTiming timing = summarize(samples, verdict, config.cache);
+  timing.rest_seconds = config.rest_seconds;
+  return timing;
 }
 
 // The mean of the median block of launches: other programs that interrupt a few blocks do not move it. None when two
 // turns over the sets would not fit.
-std::optional<AmortizedTiming> CpuSampler::amortized(const Device::Run& run, int sets, double budget_ns,
+std::optional<AmortizedTiming> CpuSampler::amortized(const Device::Run& run, const MeasureConfig& config, int sets,
                                                      double launch_ns) {
+  const double budget_ns = kAmortizedShare * config.max_seconds * kNsPerSecond;
   if (2 * sets * launch_ns > budget_ns) return std::nullopt;
+  rest(config.rest_seconds);
   const Stopwatch whole;
   const auto block_ns = [&](int turns) {
     const Stopwatch watch;

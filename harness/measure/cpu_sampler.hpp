@@ -24,7 +24,8 @@ class CpuSampler {
  private:
   void warm_up(const Device::Run& run, const MeasureConfig& config);
   IsolatedTiming isolated(const Device::Run& run, const MeasureConfig& config);
-  std::optional<AmortizedTiming> amortized(const Device::Run& run, int sets, double budget_ns, double launch_ns);
+  std::optional<AmortizedTiming> amortized(const Device::Run& run, const MeasureConfig& config, int sets,
+                                           double launch_ns);
   double empty_launch_ns(CacheMode cache);
 
   CpuCacheClear& cache_;

@@ -2,10 +2,13 @@
 #include <algorithm>
 
 #include "harness/measure/gpu_sampler.hpp"
+#include "harness/measure/rest.hpp"
+#include "harness/measure/stopping.hpp"
 
 namespace inferometer {
 namespace {
 
+constexpr double kNsPerSecond = 1e9;
 constexpr double kStretchNs = 2e6;   // of one replay: a replay's own start, about 2 us, is then a thousandth
 constexpr double kMostNodes = 2000;  // of one graph: instantiation takes about a microsecond each
 constexpr double kMostReplays = 50;
@@ -16,8 +19,9 @@ constexpr std::int64_t kLeadNs = 100'000;  // hides the first launch
 
 // None when two turns over the sets, one untimed, would not fit. `one_launch`: absent where launches cannot be
 // captured.
-std::optional<AmortizedTiming> GpuSampler::amortized(const Device::Run& run, int sets, double budget_ns,
+std::optional<AmortizedTiming> GpuSampler::amortized(const Device::Run& run, const MeasureConfig& config, int sets,
                                                      double launch_ns, const std::optional<LaunchGraph>& one_launch) {
+  const double budget_ns = kAmortizedShare * config.max_seconds * kNsPerSecond;
   const double turn_ns = std::max(sets * launch_ns, 1.0);
   if (2 * turn_ns > budget_ns) return std::nullopt;
   const double most_launches = one_launch ? kMostNodes / static_cast<double>(one_launch->nodes()) : kMostQueued;
@@ -34,6 +38,7 @@ std::optional<AmortizedTiming> GpuSampler::amortized(const Device::Run& run, int
 
   const double stretch_ns = turns * turn_ns;
   const int replays = static_cast<int>(std::clamp(budget_ns / stretch_ns - 1, 1.0, graph ? kMostReplays : 1.0));
+  rest(config.rest_seconds);
   launch_spin(kLeadNs, nullptr, launch_.stream);
   queue_stretch();  // brings caches and clocks into the state in which the timed ones find them
   INFEROMETER_CUDA_CHECK(cudaEventRecord(start_.get(), launch_.stream));

@@ -36,8 +36,8 @@ class GpuSampler {
   Sample take_sample(const Device::Run& run, CacheMode cache);
   void warm_up(const Device::Run& run, const MeasureConfig& config);
   IsolatedTiming isolated(const Device::Run& run, const MeasureConfig& config);
-  std::optional<AmortizedTiming> amortized(const Device::Run& run, int sets, double budget_ns, double launch_ns,
-                                           const std::optional<LaunchGraph>& one_launch);
+  std::optional<AmortizedTiming> amortized(const Device::Run& run, const MeasureConfig& config, int sets,
+                                           double launch_ns, const std::optional<LaunchGraph>& one_launch);
   double empty_pair_ns(CacheMode cache);
 
   Launch launch_;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "harness/measure/gpu_sampler.hpp"
+#include "harness/measure/rest.hpp"
 #include "harness/measure/statistics.hpp"
 #include "harness/measure/stopping.hpp"
 #include "harness/measure/stopwatch.hpp"
@@ -10,7 +11,6 @@
 namespace inferometer {
 namespace {
 
-constexpr double kNsPerSecond = 1e9;
 constexpr double kWarmUpSeconds = 0.03;  // an idle GPU takes some milliseconds to raise its clocks
 constexpr double kLeastLeadNs = 20e3;    // covers two event records and a launch
 constexpr double kMostLeadNs = 2e6;      // of a launch that queues hundreds of kernels
@@ -79,6 +79,7 @@ IsolatedTiming GpuSampler::isolated(const Device::Run& run, const MeasureConfig&
   std::vector<double> samples;
   std::vector<double> mhz;
   std::vector<std::string> flags;
+  rest(config.rest_seconds);
   const Stopwatch watch;
   std::string_view verdict;
   while (verdict.empty()) {
@@ -89,6 +90,7 @@ IsolatedTiming GpuSampler::isolated(const Device::Run& run, const MeasureConfig&
     if (!verdict.empty() || samples.size() % kSamplesPerLook == 0) add_distinct(flags, nvml_.clock_limits());
   }
   IsolatedTiming timing = summarize(samples, verdict, config.cache);
+  timing.rest_seconds = config.rest_seconds;
   timing.flags = std::move(flags);
   if (!mhz.empty()) {
     std::sort(mhz.begin(), mhz.end());
@@ -109,8 +111,7 @@ Timing GpuSampler::time(const Device::Run& run, int sets, const MeasureConfig& c
     timing.suspect_reason = "the launch put no work on its stream";
   } else {
     timing.amortized =
-        amortized(run, config.cache == CacheMode::cold ? sets : 1, kAmortizedShare * config.max_seconds * kNsPerSecond,
-                  timing.isolated.median_ns, one_launch);
+        amortized(run, config, config.cache == CacheMode::cold ? sets : 1, timing.isolated.median_ns, one_launch);
     if (timing.amortized && !one_launch) timing.isolated.flags.emplace_back("amortized_without_graph");
     if (timing.isolated.median_ns <= empty_ns) {
       timing.suspect = true;

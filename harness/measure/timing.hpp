@@ -14,8 +14,9 @@ struct MeasureConfig {
   CacheMode cache = CacheMode::cold;
   int min_samples = 30;
   int max_samples = 2000;
-  double max_seconds = 2.0;    // of measuring; reached, it stops with what it has
+  double max_seconds = 2.0;    // of measuring, rests not counted; reached, it stops with what it has
   double relative_ci = 0.005;  // wanted half width of the median's 95 % confidence interval, as a share of the median
+  double rest_seconds = 0;     // without work before each estimator, so that no row starts as hot as the last one ended
 };
 
 // One launch at a time, each between two clock reads.
@@ -31,6 +32,7 @@ struct IsolatedTiming {
   double ci_half_width_ratio = 0;
   std::string stop_reason;  // "converged", "max_samples", "max_seconds"
   CacheMode cache = CacheMode::cold;
+  double rest_seconds = 0;              // without work before the first sample
   std::optional<double> sm_mhz_median;  // GPU
   std::vector<std::string> flags;       // "clock_moved", "power_limited", ...: said, never used to drop a sample
 };

@@ -57,6 +57,7 @@ Json timing_json(const Timing& timing) {
                  {"ci_half_width_ratio", one.ci_half_width_ratio},
                  {"stop_reason", one.stop_reason},
                  {"cache", cache_name(one.cache)},
+                 {"rest_seconds", one.rest_seconds},
                  {"sm_mhz_median", or_null(one.sm_mhz_median)},
                  {"flags", one.flags}}},
                {"amortized", nullptr}};
@@ -84,6 +85,7 @@ Timing timing_from(const Json& json) {
   timing.isolated.ci_half_width_ratio = real_from(one.at("ci_half_width_ratio"));
   timing.isolated.stop_reason = one.at("stop_reason");
   timing.isolated.cache = cache_from(one.at("cache"));
+  timing.isolated.rest_seconds = real_from(one.at("rest_seconds"));
   timing.isolated.sm_mhz_median = optional_real_from(one.at("sm_mhz_median"));
   timing.isolated.flags = one.at("flags").get<std::vector<std::string>>();
   if (const Json& many = json.at("amortized"); !many.is_null())
@@ -228,11 +230,9 @@ Record record_from_json(const Json& json) {
 }
 
 Json measure_json(const MeasureConfig& config) {
-  return {{"cache", cache_name(config.cache)},
-          {"min_samples", config.min_samples},
-          {"max_samples", config.max_samples},
-          {"max_seconds", config.max_seconds},
-          {"relative_ci", config.relative_ci}};
+  return {{"cache", cache_name(config.cache)}, {"min_samples", config.min_samples},
+          {"max_samples", config.max_samples}, {"max_seconds", config.max_seconds},
+          {"relative_ci", config.relative_ci}, {"rest_seconds", config.rest_seconds}};
 }
 
 MeasureConfig measure_from_json(const Json& json) {
@@ -240,7 +240,8 @@ MeasureConfig measure_from_json(const Json& json) {
           .min_samples = json.at("min_samples"),
           .max_samples = json.at("max_samples"),
           .max_seconds = json.at("max_seconds"),
-          .relative_ci = json.at("relative_ci")};
+          .relative_ci = json.at("relative_ci"),
+          .rest_seconds = json.at("rest_seconds")};
 }
 
 }  // namespace inferometer

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::int64_t kMaxSamples = 1'000'000;
 constexpr double kMaxSeconds = 7 * 24 * 3600.0;
+constexpr double kMaxRestSeconds = 10;
 
 CacheMode read_cache(const Cursor& value) {
   const std::string mode = value.string();
@@ -20,6 +21,12 @@ CacheMode read_cache(const Cursor& value) {
 std::optional<std::size_t> read_bytes(const Cursor& value) {
   if (value.is_null()) return std::nullopt;
   return static_cast<std::size_t>(value.integer(0, std::numeric_limits<std::int64_t>::max()));
+}
+
+double read_rest(const Cursor& value) {
+  const double seconds = value.json().is_number() ? value.json().get<double>() : -1;
+  if (!(seconds >= 0 && seconds <= kMaxRestSeconds)) value.refuse("a number from 0 to " + Json(kMaxRestSeconds).dump());
+  return seconds;
 }
 
 int read_samples(const Cursor& value) { return static_cast<int>(value.integer(1, kMaxSamples)); }
@@ -35,6 +42,7 @@ constexpr MeasureKey kMeasureKeys[] = {
     {"max_samples", [](MeasureConfig& m, const Cursor& v) { m.max_samples = read_samples(v); }},
     {"max_seconds", [](MeasureConfig& m, const Cursor& v) { m.max_seconds = v.number_above(0, kMaxSeconds); }},
     {"relative_ci", [](MeasureConfig& m, const Cursor& v) { m.relative_ci = v.number_above(0, 1); }},
+    {"rest_seconds", [](MeasureConfig& m, const Cursor& v) { m.rest_seconds = read_rest(v); }},
 };
 
 struct LimitKey {

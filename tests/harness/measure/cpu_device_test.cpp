@@ -103,6 +103,31 @@ TEST_CASE("cpu device: a launch longer than its seconds is timed isolated, a few
   CHECK(launches <= 4);
 }
 
+TEST_CASE("cpu device: it rests before each estimator, and not in the seconds of measuring", "[measure][cpu]") {
+  constexpr double kRest = 0.3;
+  const auto device = make_cpu_device(1);
+  std::vector<std::size_t> before_rest;  // launches so far, at each pause as long as a rest
+  std::size_t launches = 0;
+  auto last = std::chrono::steady_clock::now();
+  const auto run = [&](int, const Launch&) {
+    if (launches > 0 && seconds_since(last) >= kRest) before_rest.push_back(launches);
+    ++launches;
+    busy_for(1ms);
+    last = std::chrono::steady_clock::now();
+  };
+  const Timing timing = device->time(
+      run, 1,
+      {.cache = CacheMode::warm, .min_samples = 30, .max_samples = 30, .max_seconds = 0.2, .rest_seconds = kRest});
+  REQUIRE(timing.amortized);
+  REQUIRE(before_rest.size() == 2);
+  CHECK(before_rest[0] >= 1);  // the warm-up
+  CHECK(before_rest[1] - before_rest[0] == static_cast<std::size_t>(timing.isolated.samples));
+  // A rest that counted would have used up both estimators' seconds: one sample, one block.
+  CHECK(timing.isolated.samples > 1);
+  CHECK(timing.amortized->launches > 1);
+  CHECK(timing.isolated.rest_seconds == kRest);
+}
+
 TEST_CASE("cpu device: what a launch throws reaches the caller", "[measure][cpu]") {
   const auto device = make_cpu_device(1);
   CHECK_THROWS_WITH(device->time([](int, const Launch&) { throw std::runtime_error("no such tile"); }, 1, {}),

@@ -16,6 +16,7 @@ TEST_CASE("record: what is written comes back the same", "[results][json]") {
   CHECK(record_json(record_from_json(parsed)) == written);
   const Record back = record_from_json(parsed);
   CHECK(back.problem == sample_record().problem);  // types too: 1 stays an integer, true a boolean
+  CHECK(back.timing->isolated.rest_seconds == 0.25);
   CHECK(back.timing->isolated.flags == sample_record().timing->isolated.flags);
   CHECK(back.memory_bytes.at("scratch") == 7);
   CHECK(back.check->passed);

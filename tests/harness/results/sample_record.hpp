@@ -41,6 +41,7 @@ inline Record sample_record() {
                                       .ci_half_width_ratio = 0.01,
                                       .stop_reason = "converged",
                                       .cache = CacheMode::cold,
+                                      .rest_seconds = 0.25,
                                       .sm_mhz_median = 1755,
                                       .flags = {"clock_moved"}},
                          .amortized = AmortizedTiming{.launches = 400, .mean_ns = 78000, .input_sets = 5},
