@@ -43,7 +43,7 @@ struct GpuInfo {
 struct Ceilings {
   std::optional<double> read_bytes_per_s;
   std::optional<double> copy_bytes_per_s;  // bytes read plus bytes written
-  std::optional<double> f16_flops_per_s;
+  std::optional<double> f16_flops_per_s;   // of 16-bit products: the better of f16 and bf16
   std::optional<double> f32_flops_per_s;
   std::optional<double> int8_ops_per_s;
 };

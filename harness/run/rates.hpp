@@ -13,7 +13,8 @@ namespace inferometer {
 // arithmetic alone bounds the time. Without a ceiling: rates alone.
 Rates rates_of(const Work& work, double ns, const Ceilings& ceilings, bool on_gpu, CacheMode cache);
 
-// A sentence when the time is shorter than the ceiling allows by more than the ceiling's own error, 5 %; else empty.
+// A sentence when the rate is above its ceiling by more than that ceiling's own error, 5 % for memory and 10 % for
+// arithmetic; else empty.
 std::string faster_than_possible(const Rates& rates);
 
 }  // namespace inferometer

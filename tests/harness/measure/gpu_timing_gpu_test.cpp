@@ -1,18 +1,27 @@
 // The GPU's estimators, against kernels whose cost is known.
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/measure/device.hpp"
 #include "harness/measure/gpu_kernels.hpp"
+#include "harness/measure/matmul_ceiling.hpp"
 #include "harness/operator/cuda_check.cuh"
+#include "harness/operator/generate.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace inferometer;
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 struct Release {
   Device* device;
@@ -159,6 +168,47 @@ TEST_CASE("gpu timing: a spin kernel takes the time it was told, by both estimat
   REQUIRE(timing.amortized);
   CHECK(timing.amortized->mean_ns > 199e3);
   CHECK(timing.amortized->mean_ns < 210e3);
+}
+
+TEST_CASE("gpu timing: it rests before each estimator, and not in the seconds of measuring", "[measure][gpu]") {
+  constexpr double kRest = 0.3;
+  const Bench bench(kMiB);
+  std::vector<double> pauses;  // between launches by the host, as long as a rest; replays of a graph are not among them
+  auto last = Clock::now();
+  const auto run = [&](int set, const Launch& launch) {
+    if (const double pause = seconds_since(last); pause >= kRest) pauses.push_back(pause);
+    bench.read()(set, launch);
+    last = Clock::now();
+  };
+  bench.device->synchronize();
+  last = Clock::now();
+  const auto start = last;
+  const Timing timing = bench.device->time(run, 1, {.max_samples = 50, .max_seconds = 0.2, .rest_seconds = kRest});
+  CHECK(seconds_since(start) >= 2 * kRest);
+  CHECK(pauses.size() == 1);
+  CHECK(timing.isolated.samples > 1);  // a rest that counted would have used up the seconds
+  CHECK(timing.amortized);
+  CHECK(timing.isolated.rest_seconds == kRest);
+}
+
+TEST_CASE("gpu timing: the 16-bit ceiling is above what f16 and bf16 products reach", "[measure][gpu]") {
+  constexpr int kEdge = 4096;
+  constexpr std::int64_t kElements = std::int64_t{kEdge} * kEdge;
+  const Bench bench(4 * kElements);  // two operands
+  const auto start = Clock::now();
+  const Ceilings ceilings = bench.device->measure_ceilings();
+  CHECK(seconds_since(start) < 5);  // about 1 s, and loading the library
+  const Stream stream = bench.device->launch().stream;
+  void* const operands = bench.buffers[0].get();
+  const std::pair<MatmulKind, Dtype> kinds[] = {{MatmulKind::f16, Dtype::f16}, {MatmulKind::bf16, Dtype::bf16}};
+  for (const auto& [kind, dtype] : kinds) {
+    launch_fill_normal(dtype, operands, 2 * kElements, stream_key(1, 0), normal_scale(1), stream);
+    const auto seconds = fastest_matmul_seconds(kind, kEdge, operands, stream);
+    CHECK(seconds.has_value() == ceilings.f16_flops_per_s.has_value());
+    if (!seconds || !ceilings.f16_flops_per_s) continue;
+    // 10 %: what rows are allowed, for a clock that moves with power.
+    CHECK(2.0 * kElements * kEdge / *seconds < 1.1 * *ceilings.f16_flops_per_s);
+  }
 }
 
 TEST_CASE("gpu timing: ceilings and noise are those of a GPU", "[measure][gpu]") {
