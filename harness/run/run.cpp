@@ -106,6 +106,8 @@ class Run {
     refuse_another_run();
     for (const Record& record : earlier_->records) records_[record.id] = record;
     measured_ = records_.size();
+    say("resuming: " + std::to_string(measured_) + " of " + std::to_string(sweep_.rows.size()) + " rows are in " +
+        journal_.path());
   }
 
   void refuse_another_run() const {
