@@ -43,7 +43,10 @@ NamedResults sample_results() {
                           .baseline_id = id < "c" ? "a" : "c"});
   RunInfo run;
   run.started_at = "2026-11-29T14:00:00Z";
-  run.devices.gpu = GpuInfo{.name = "Test GPU", .sm = 90, .driver = "1.2", .cuda_runtime = "13.0"};
+  run.devices.gpu.emplace();
+  run.devices.gpu->name = "Test GPU";
+  run.devices.gpu->driver = "1.2";
+  run.devices.gpu->cuda_runtime = "13.0";
   return {"h200/n.json", results_json(sweep, run, records)};
 }
 
