@@ -159,7 +159,8 @@ std::string reasons_of(const File& file) {
 }  // namespace
 
 std::string markdown_report(const std::vector<NamedResults>& files) {
-  std::string text;
+  std::string text =
+      "# Results\n\nMade by `./inferometer report` from the files named under each table; not edited by hand.\n\n";
   for (const NamedResults& source : files) {
     const File file = read_file(source);
     const std::vector<std::string> varying = varying_fields(file.rows);

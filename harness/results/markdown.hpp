@@ -13,7 +13,7 @@ struct NamedResults {
   Json json;         // schema inferometer.results/1
 };
 
-// A section for each file: question, provenance, one line a problem and one column a variant, and the reasons of all
+// A heading, and a section for each file: question, provenance, one line a problem and one column a variant, and the reasons of all
 // rows without a figure. Throws std::runtime_error naming the file when it is no results file.
 std::string markdown_report(const std::vector<NamedResults>& files);
 

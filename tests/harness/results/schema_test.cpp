@@ -2,40 +2,15 @@
 #include <fstream>
 #include <functional>
 
-// valijson brings the plain nlohmann adapter; our ordered documents are parsed again as plain ones.
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
-
 #include "harness/results/results_file.hpp"
 #include "tests/harness/results/sample_record.hpp"
+#include "tests/harness/results/schema_check.hpp"
 #include "tests/harness/run/child_run.hpp"
 
 using namespace inferometer;
 using namespace inferometer::test;
 
 namespace {
-
-// The first complaint, empty when the document is valid.
-std::string complaint(const Json& document) {
-  valijson::Schema schema;
-  const auto text = nlohmann::json::parse(read_text(std::string(INFEROMETER_SOURCE_DIR) + "/results/schema.json"));
-  valijson::SchemaParser(valijson::SchemaParser::kDraft7)
-      .populateSchema(valijson::adapters::NlohmannJsonAdapter(text), schema);
-  const auto plain = nlohmann::json::parse(document.dump());
-  valijson::Validator validator(valijson::Validator::kStrongTypes);
-  valijson::ValidationResults results;
-  if (validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(plain), &results)) return "";
-  valijson::ValidationResults::Error error;
-  std::string complaints = "invalid";
-  while (results.popError(error)) {
-    complaints += "\n";
-    for (const std::string& part : error.context) complaints += part;
-    complaints += ": " + error.description;
-  }
-  return complaints;
-}
 
 Json good_document() {
   Sweep sweep;
@@ -66,7 +41,9 @@ Json good_document() {
 
 }  // namespace
 
-TEST_CASE("schema: a full row of a GPU is valid", "[results][schema]") { CHECK(complaint(good_document()) == ""); }
+TEST_CASE("schema: a full row of a GPU is valid", "[results][schema]") {
+  CHECK(schema_complaint(good_document()) == "");
+}
 
 TEST_CASE("schema: a file with every status is valid as written", "[results][schema][run]") {
   const ScratchFolder folder;
@@ -79,7 +56,7 @@ TEST_CASE("schema: a file with every status is valid as written", "[results][sch
                            {"cpu.choosy"},
                            {.not_finite = true}}),
                {.output = output, .argv = {"inferometer", "run", "a.json"}});
-  CHECK(complaint(read_json(output)) == "");
+  CHECK(schema_complaint(read_json(output)) == "");
 }
 
 TEST_CASE("schema: a bad file fails", "[results][schema]") {
@@ -131,6 +108,6 @@ TEST_CASE("schema: a bad file fails", "[results][schema]") {
     INFO(name);
     Json document = good_document();
     change(document, document["rows"][0]);
-    CHECK(complaint(document) != "");
+    CHECK(schema_complaint(document) != "");
   }
 }

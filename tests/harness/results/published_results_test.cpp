@@ -1,0 +1,49 @@
+// The files under results/: valid, without a failed row, of a committed program, and shown as they are.
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "harness/results/markdown.hpp"
+#include "tests/harness/results/schema_check.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace inferometer;
+using namespace inferometer::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kResults = fs::path(INFEROMETER_SOURCE_DIR) / "results";
+
+// results/<device>/*.json, sorted, by their path below results/.
+std::vector<NamedResults> published() {
+  std::vector<NamedResults> files;
+  for (const auto& entry : fs::recursive_directory_iterator(kResults))
+    if (entry.path().extension() == ".json" && entry.path().parent_path() != kResults)
+      files.push_back(
+          {entry.path().lexically_relative(kResults).generic_string(), Json::parse(read_text(entry.path().string()))});
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("published results: each file is valid, of a clean program, every row ok or unsupported", "[results]") {
+  const std::vector<NamedResults> files = published();
+  REQUIRE_FALSE(files.empty());
+  for (const NamedResults& file : files) {
+    INFO(file.path);
+    CHECK(schema_complaint(file.json) == "");
+    CHECK(file.json.at("environment").at("program").at("git_dirty") == false);
+    for (const Json& row : file.json.at("rows")) {
+      const std::string status = text_from(row.at("status"));
+      INFO(row.dump());
+      CHECK((status == "ok" || status == "unsupported"));
+    }
+  }
+}
+
+TEST_CASE("published results: README.md is what report makes of the files", "[results]") {
+  CHECK(markdown_report(published()) == read_text((kResults / "README.md").string()));
+}
