@@ -7,8 +7,9 @@ if(git)
     OUTPUT_VARIABLE head ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
   if(NOT failed)
     set(git_commit ${head})
-    # Results are outputs: a fresh result file must not make the next run's program look changed.
-    execute_process(COMMAND ${git} -C ${SOURCE_DIR} status --porcelain --untracked-files=no -- . ":(exclude)results"
+    # A new file may be a new variant, so untracked ones count. Results are outputs: a fresh result file must not make the
+    # next run's program look changed.
+    execute_process(COMMAND ${git} -C ${SOURCE_DIR} status --porcelain -- . ":(exclude)results"
       OUTPUT_VARIABLE changes ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
     if(changes)
       set(git_dirty true)

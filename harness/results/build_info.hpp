@@ -8,7 +8,7 @@ namespace inferometer {
 struct BuildInfo {
   std::string version;
   std::string git_commit;      // "unknown" outside a git checkout
-  bool git_dirty = false;      // tracked files differed from the commit
+  bool git_dirty = false;      // files differed from the commit, or were not in it
   std::string kernels_sha256;  // of every file under kernels/, names and contents
   std::string build_type;
   std::string compiler;
