@@ -75,6 +75,28 @@ INFEROMETER_CUDA=maybe run list
 check 'a wrong INFEROMETER_CUDA exits 2' 2 $?
 contains 'and says what is allowed' "must be auto, on or off, got 'maybe'" "$(cat "$work/err")"
 
+# A preset that is not there is refused before anything is made.
+echo '{"buildPresets": [{"name": "cpu", "configurePreset": "cpu"}, {"name": "asan", "configurePreset": "asan"}]}' \
+  >"$project/CMakePresets.json"
+touch -d '2001-01-01' "$project/CMakePresets.json"
+for preset in nope ../x -x; do
+  INFEROMETER_PRESET=$preset run list
+  check "INFEROMETER_PRESET=$preset exits 2" 2 $?
+  contains 'and says what is allowed' "must be one of asan, cpu, got '$preset'" "$(cat "$work/err")"
+  check 'and calls nothing' '' "$(cat "$CALLS")"
+done
+[ ! -e "$project/x" ] || check 'and makes no folder' none "$project/x"
+INFEROMETER_PRESET=asan run list >/dev/null
+contains 'a preset that is there is built' 'cmake --preset asan ' "$(cat "$CALLS")"
+
+# A lock that cannot be written.
+rm "$project/build/.lock"
+mkdir "$project/build/.lock"
+INFEROMETER_CUDA=off run list
+check 'an unwritable lock exits 2' 2 $?
+check 'and says so' "inferometer: cannot write $project/build/.lock: the build needs it" "$(cat "$work/err")"
+rmdir "$project/build/.lock"
+
 FAIL=ninja INFEROMETER_CUDA=off run list
 check 'a failed build exits 1' 1 $?
 contains 'shows the error' 'expected something else' "$(cat "$work/err")"
