@@ -19,7 +19,9 @@ using Kind = ExpressionKind;
 using Type = ExpressionType;
 using Token = ExpressionToken;
 
-constexpr int kMaxDepth = 100;  // of parentheses, `not` and `-`: recursion is bounded
+// What walks the tree recurses, its destructor too: these bound how deep.
+constexpr int kMaxDepth = 100;       // of parentheses, `not` and `-`
+constexpr int kMaxOperators = 1000;  // a chain of n operators is a tree n deep
 
 constexpr std::string_view kOperand = "a field, a number, a string or '('";
 
@@ -75,7 +77,9 @@ class Parser {
     advance();
   }
 
-  static NodePtr make(Kind kind, Type type, std::size_t column, NodePtr a, NodePtr b = nullptr) {
+  NodePtr make(Kind kind, Type type, std::size_t column, NodePtr a, NodePtr b = nullptr) {
+    if (++operators_ > kMaxOperators)
+      throw ExpressionError(column, "more than " + std::to_string(kMaxOperators) + " operators");
     auto node = std::make_unique<Node>();
     node->kind = kind;
     node->type = type;
@@ -246,6 +250,7 @@ class Parser {
   const Operator& op_;
   const std::vector<std::string>& variants_;
   int depth_ = 0;
+  int operators_ = 0;
 };
 
 }  // namespace

@@ -172,6 +172,19 @@ TEST_CASE("expression: nesting is bounded", "[sweep][expression]") {
   CHECK(refusal(nots + "causal").find("nested deeper") != std::string::npos);
 }
 
+TEST_CASE("expression: the number of operators is bounded, however flat they stand", "[sweep][expression]") {
+  const auto chain = [](int operators, const std::string& first, const std::string& link) {
+    std::string text = first;
+    for (int i = 0; i < operators; ++i) text += link;
+    return text;
+  };
+  CHECK(holds(chain(1000, "causal", " and causal")));
+  CHECK(refusal(chain(1001, "causal", " and causal")) == "column 11008: more than 1000 operators");
+  CHECK(refusal(chain(60'000, "batch == 1", "+1")).ends_with("more than 1000 operators"));
+  CHECK(refusal(chain(300'000, "causal", " and causal")).ends_with("more than 1000 operators"));
+  CHECK(holds(chain(10'000, "batch in [4", ", 1") + "]"));  // a list is one operator
+}
+
 TEST_CASE("expression: it is known whether a condition depends on the variant", "[sweep][expression]") {
   CHECK(Expression("causal or variant == 'cpu.naive'", prefill(), variant_names(prefill())).uses_variant());
   CHECK_FALSE(Expression("causal or batch == 1", prefill(), variant_names(prefill())).uses_variant());
