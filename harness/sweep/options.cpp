@@ -91,9 +91,21 @@ void apply_set(SweepConfig& config, const std::string& text) {
   set_field(config, assignment.key, value);
 }
 
+// The options become part of JSON files, which hold UTF-8 only.
+void require_utf8(const std::string& option, const std::string& text) {
+  try {
+    static_cast<void>(Json(text).dump());
+  } catch (const Json::type_error&) {
+    throw ConfigError(option + ": must be UTF-8, got other bytes");
+  }
+}
+
 }  // namespace
 
 void apply_options(SweepConfig& config, const SweepOptions& options) {
+  for (const std::string& text : options.set) require_utf8("--set", text);
+  for (const std::string& text : options.variants) require_utf8("--variants", text);
+  require_utf8("--filter", options.filter);
   if (options.quick) make_quick(config);
   for (const std::string& text : options.set) apply_set(config, text);
   check_measure(config.measure, "--set");

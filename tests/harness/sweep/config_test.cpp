@@ -188,3 +188,9 @@ TEST_CASE("config: files that cannot be read", "[sweep][config]") {
   CHECK_THROWS_WITH(load_sweep("/tmp", {}), "/tmp: cannot be read: Is a directory");
   CHECK_THROWS_WITH(load_sweep("/dev/zero", {}), "/dev/zero: larger than 16 MiB, which no config is");
 }
+
+TEST_CASE("config: options that are no UTF-8 are refused by name", "[sweep][config]") {
+  CHECK(refusal_with("", {.set = {"seq_len=\xff"}}) == "--set: must be UTF-8, got other bytes");
+  CHECK(refusal_with("", {.variants = {"cpu.*\xc3"}}) == "--variants: must be UTF-8, got other bytes");
+  CHECK(refusal_with("", {.filter = "dtype == '\xff'"}) == "--filter: must be UTF-8, got other bytes");
+}
