@@ -1,10 +1,14 @@
 #include "harness/results/markdown.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include "harness/results/record_json.hpp"
 #include "harness/results/status.hpp"
@@ -25,18 +29,39 @@ struct File {
   std::vector<Row> rows;
 };
 
-// Text that cannot break out of a table cell.
+// Text that can become neither markup nor the end of its table cell.
 std::string cell(const std::string& text) {
+  constexpr std::string_view kMarkup = "|<`*_\\[]";
   std::string safe;
   for (const char c : text) {
-    if (c == '\n' || c == '\r') {
-      safe += ' ';
-      continue;
-    }
-    if (c == '|' || c == '<' || c == '`' || c == '*' || c == '_' || c == '\\') safe += '\\';
+    if (c == '\n' || c == '\r' || c == '\t') safe += ' ';
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) continue;  // control characters
+    if (kMarkup.find(c) != std::string_view::npos) safe += '\\';
     safe += c;
   }
   return safe;
+}
+
+// A list of integers is not escaped: its brackets are ours, and no link follows them.
+std::string cell(const Value& value) {
+  const std::string text = to_string(value);
+  return std::holds_alternative<std::vector<std::int64_t>>(value) ? text : cell(text);
+}
+
+// A path as the target of a link (RFC 3986: all but unreserved characters and '/' percent-encoded).
+std::string link_target(const std::string& path) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string target;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (kPlain.find(c) != std::string_view::npos) {
+      target += c;
+    } else {
+      target += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return target;
 }
 
 std::string table_line(const std::vector<std::string>& cells) {
@@ -65,6 +90,14 @@ std::string baseline_of(const Json& config) {
   return baseline->is_string() ? baseline->get<std::string>() : baseline->at("variant").get<std::string>();
 }
 
+void require_one_operator(const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    const std::string& first = rows.front().record.operator_name;
+    if (row.record.operator_name != first)
+      throw std::runtime_error("all rows must be of one operator, got " + first + " and " + row.record.operator_name);
+  }
+}
+
 File read_file(const NamedResults& source) {
   try {
     if (text_from(source.json.at("schema")) != "inferometer.results/1")
@@ -73,7 +106,10 @@ File read_file(const NamedResults& source) {
               .baseline = baseline_of(source.json.at("config")),
               .provenance = provenance_of(source.json),
               .rows = {}};
-    for (const Json& row : source.json.at("rows")) file.rows.push_back({record_from_json(row), row.at("speedup")});
+    const Json& rows = source.json.at("rows");
+    if (!rows.is_array()) throw std::runtime_error("rows must be a list, got " + std::string(rows.type_name()));
+    for (const Json& row : rows) file.rows.push_back({record_from_json(row), row.at("speedup")});
+    require_one_operator(file.rows);
     return file;
   } catch (const std::exception& e) {
     throw std::runtime_error(source.path + " is no inferometer.results/1 file: " + e.what());
@@ -95,47 +131,62 @@ std::string figure(const Row& row) {
   return text;
 }
 
-// Names of the fields whose values differ between rows, in the operator's order.
-std::vector<std::string> varying_fields(const std::vector<Row>& rows) {
-  std::vector<std::string> names;
-  if (rows.empty()) return names;
-  const Fields& first = rows.front().record.problem;
-  for (std::size_t i = 0; i < first.size(); ++i)
-    if (std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.record.problem[i] != first[i]; }))
-      names.push_back(first[i].first);
+// The field's value in this row, ready for a cell; empty where the row lacks the field (another version wrote it).
+std::string field_cell(const Row& row, const std::string& name) {
+  const Fields& problem = row.record.problem;
+  const auto field = std::find_if(problem.begin(), problem.end(), [&](const auto& pair) { return pair.first == name; });
+  return field == problem.end() ? "" : cell(field->second);
+}
+
+struct FieldNames {
+  std::vector<std::string> varying;  // the rows' values differ
+  std::vector<std::string> fixed;
+};
+
+// The fields of all rows, each once, in the operator's order.
+FieldNames field_names(const std::vector<Row>& rows) {
+  FieldNames names;
+  std::set<std::string> seen;
+  for (const Row& row : rows) {
+    for (const auto& [name, value] : row.record.problem) {
+      if (!seen.insert(name).second) continue;
+      const std::string first = field_cell(rows.front(), name);
+      const bool varies = std::any_of(
+          rows.begin(), rows.end(), [&, field = name](const Row& other) { return field_cell(other, field) != first; });
+      (varies ? names.varying : names.fixed).push_back(name);
+    }
+  }
   return names;
 }
 
-std::string fixed_fields(const File& file, const std::vector<std::string>& varying) {
+std::string fixed_fields(const File& file, const std::vector<std::string>& names) {
   std::string text;
-  for (const auto& [name, value] : file.rows.front().record.problem)
-    if (std::find(varying.begin(), varying.end(), name) == varying.end())
-      text += (text.empty() ? "" : ", ") + cell(name) + " " + cell(to_string(value));
+  for (const std::string& name : names)
+    text += (text.empty() ? "" : ", ") + cell(name) + " " + field_cell(file.rows.front(), name);
   return text;
 }
 
 std::string table_of(const File& file, const std::vector<std::string>& varying) {
+  using Problem = std::vector<std::string>;  // the cells of the varying fields
   std::vector<std::string> variants;
-  std::vector<Fields> problems;
-  std::map<std::pair<std::string, std::string>, const Row*> rows;  // (problem, variant)
+  std::vector<Problem> problems;
+  std::map<std::pair<Problem, std::string>, const Row*> rows;  // (problem, variant)
   for (const Row& row : file.rows) {
-    const Record& record = row.record;
-    if (std::find(variants.begin(), variants.end(), record.variant) == variants.end())
-      variants.push_back(record.variant);
-    if (std::find(problems.begin(), problems.end(), record.problem) == problems.end())
-      problems.push_back(record.problem);
-    rows[{to_string(record.problem), record.variant}] = &row;
+    const std::string& variant = row.record.variant;
+    Problem problem;
+    for (const std::string& name : varying) problem.push_back(field_cell(row, name));
+    if (std::find(variants.begin(), variants.end(), variant) == variants.end()) variants.push_back(variant);
+    if (std::find(problems.begin(), problems.end(), problem) == problems.end()) problems.push_back(problem);
+    rows[{std::move(problem), variant}] = &row;
   }
   std::vector<std::string> header;
   for (const std::string& name : varying) header.push_back(cell(name));
   for (const std::string& name : variants) header.push_back(cell(name));
   std::string text = table_line(header) + table_line(std::vector<std::string>(header.size(), "---:"));
-  for (const Fields& problem : problems) {
-    std::vector<std::string> cells;
-    for (const auto& [name, value] : problem)
-      if (std::find(varying.begin(), varying.end(), name) != varying.end()) cells.push_back(cell(to_string(value)));
+  for (const Problem& problem : problems) {
+    std::vector<std::string> cells = problem;
     for (const std::string& variant : variants) {
-      const auto found = rows.find({to_string(problem), variant});
+      const auto found = rows.find({problem, variant});
       cells.push_back(found == rows.end() ? "" : figure(*found->second));
     }
     text += table_line(cells);
@@ -160,16 +211,17 @@ std::string reasons_of(const File& file) {
 
 std::string markdown_report(const std::vector<NamedResults>& files) {
   std::string text =
-      "# Results\n\nMade by `./inferometer report` from the files named under each table; not edited by hand.\n\n";
+      std::string(kReportHeading) +
+      "\n\nMade by `./inferometer report` from the files named under each table; not edited by hand.\n\n";
   for (const NamedResults& source : files) {
     const File file = read_file(source);
-    const std::vector<std::string> varying = varying_fields(file.rows);
+    const FieldNames names = field_names(file.rows);
     text += "## " + cell(file.question) + "\n\n";
-    if (!file.rows.empty()) text += fixed_fields(file, varying) + ". ";
+    if (!file.rows.empty()) text += fixed_fields(file, names.fixed) + ". ";
     if (!file.baseline.empty()) text += "Bold: speed-up over " + cell(file.baseline) + ". ";
     text += "\n\n";
-    if (!file.rows.empty()) text += table_of(file, varying) + reasons_of(file) + "\n";
-    text += "Source: [" + cell(source.path) + "](" + source.path + "); " + cell(file.provenance) + ".\n\n";
+    if (!file.rows.empty()) text += table_of(file, names.varying) + reasons_of(file) + "\n";
+    text += "Source: [" + cell(source.path) + "](" + link_target(source.path) + "); " + cell(file.provenance) + ".\n\n";
   }
   return text;
 }

@@ -77,3 +77,43 @@ TEST_CASE("markdown: another JSON file is refused by name", "[results][markdown]
   CHECK_THROWS_WITH(markdown_report({{"other.json", Json{{"schema", "inferometer.sweep/1"}}}}),
                     test::contains_text("other.json is no inferometer.results/1 file"));
 }
+
+TEST_CASE("markdown: rows whose fields differ in number are matched by the fields' names", "[results][markdown]") {
+  NamedResults results = sample_results();
+  Json& problem = results.json["rows"][2]["problem"];
+  problem = {{"causal", true}, {"batch", 8}, {"window", 64}};  // fewer, in another order, and a new one
+  const std::string text = markdown_report({results});
+  INFO(text);
+  CHECK(text.find("| batch | dtype | scale | contexts | window | cuda.flash\\_sm80 | cuda.other |\n") !=
+        std::string::npos);
+  CHECK(text.find("| 8 |  |  |  | 64 | 80.0 us, 50.0 TFLOP/s |  |\n") != std::string::npos);
+  CHECK(text.find("| 8 | f16 | 0.5 | [7, 0, 300] |  |  | unsupported |\n") != std::string::npos);
+  CHECK(text.find("\ncausal true. ") != std::string::npos);
+}
+
+TEST_CASE("markdown: rows of two operators are refused", "[results][markdown]") {
+  NamedResults results = sample_results();
+  results.json["rows"][1]["operator"] = "matmul";
+  CHECK_THROWS_WITH(markdown_report({results}),
+                    test::contains_text("all rows must be of one operator, got attention_prefill and matmul"));
+}
+
+TEST_CASE("markdown: rows that are no list are refused", "[results][markdown]") {
+  NamedResults results = sample_results();
+  results.json["rows"] = GENERATE(Json(nullptr), Json::object());
+  CHECK_THROWS_WITH(markdown_report({results}), test::contains_text("rows must be a list"));
+}
+
+TEST_CASE("markdown: brackets are escaped and control bytes dropped", "[results][markdown]") {
+  NamedResults results = sample_results();
+  results.json["config"]["question"] = "[a](b)\x1b[2J\ttab\x7f";
+  CHECK(markdown_report({results}).find("## \\[a\\](b)\\[2J tab\n") != std::string::npos);
+}
+
+TEST_CASE("markdown: a link leads to its file whatever the file is called", "[results][markdown]") {
+  NamedResults results = sample_results();
+  results.path = "../a b/(50%)\xc3\xa9].json";
+  const std::string text = markdown_report({results});
+  INFO(text);
+  CHECK(text.find("[../a b/(50%)\xc3\xa9\\].json](../a%20b/%2850%25%29%C3%A9%5D.json); ") != std::string::npos);
+}
