@@ -20,6 +20,9 @@ Command add_run_command(CLI::App& program);
 Command add_list_command(CLI::App& program);
 Command add_report_command(CLI::App& program);
 
+// Refuses '' where it would mean the same as no option at all.
+CLI::Validator not_empty();
+
 // The sentence for what CLI11 refused: unknown options with the nearest known one.
 std::string command_line_error(const CLI::App& program, const CLI::ParseError& error);
 

@@ -13,6 +13,10 @@ std::vector<std::string> option_names(const CLI::App& app) {
 
 }  // namespace
 
+CLI::Validator not_empty() {
+  return {[](const std::string& value) { return std::string(value.empty() ? "must not be empty" : ""); }, ""};
+}
+
 std::string command_line_error(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App* app = &program;
   std::string begin;

@@ -1,12 +1,15 @@
 // inferometer report: results files as Markdown tables.
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <system_error>
 
 #include "experiments/command.hpp"
 #include "harness/results/file_write.hpp"
 #include "harness/results/markdown.hpp"
+#include "harness/sweep/json_reader.hpp"
 #include "harness/sweep/sweep.hpp"
 
 namespace inferometer {
@@ -19,23 +22,34 @@ struct Typed {
   std::string output;
 };
 
-Json read_json(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw ConfigError("report: " + path + " cannot be opened");
-  try {
-    return Json::parse(file);
-  } catch (const Json::parse_error& error) {
-    throw ConfigError("report: " + path + " is no JSON: " + error.what());
+constexpr std::size_t kMaxResultsBytes = std::size_t{1} << 30;
+
+// The report replaces an earlier one, and no other file.
+void check_output(const Typed& typed) {
+  const auto refuse = [&](const std::string& sentence) { throw ConfigError("report: " + typed.output + sentence); };
+  std::error_code error;
+  const fs::file_status status = fs::status(typed.output, error);
+  if (!fs::exists(status)) return;  // or cannot be looked at: writing it will say why
+  if (!fs::is_regular_file(status)) refuse(" is no file that a report could replace; give another with -o");
+  for (const std::string& path : typed.files)
+    if (fs::equivalent(typed.output, path, error)) refuse(" is one of the results; give another file with -o");
+  std::string first_line;
+  std::getline(std::ifstream(typed.output), first_line);
+  if (first_line != kReportHeading) {
+    refuse(" was not written by report (its first line is not '" + std::string(kReportHeading) +
+           "'); remove it, or give another file with -o");
   }
 }
 
 int report(const Typed& typed) {
+  if (!typed.output.empty()) check_output(typed);
   // Links lead from the place of the report to its sources.
   const fs::path folder = fs::absolute(typed.output.empty() ? "." : typed.output).parent_path();
   std::vector<NamedResults> results;
   for (const std::string& path : typed.files) {
     const fs::path source = typed.output.empty() ? fs::path(path) : fs::absolute(path).lexically_relative(folder);
-    results.push_back({source.generic_string(), read_json(path)});
+    results.push_back(
+        {source.generic_string(), read_json(read_text_file(path, kMaxResultsBytes, "results file"), path)});
   }
   std::string text;
   try {
@@ -45,8 +59,12 @@ int report(const Typed& typed) {
   }
   if (typed.output.empty()) {
     std::cout << text;
-  } else {
+    return 0;
+  }
+  try {
     write_file_atomically(typed.output, text);
+  } catch (const std::system_error& error) {
+    throw ConfigError("report: " + std::string(error.what()));
   }
   return 0;
 }
@@ -57,7 +75,8 @@ Command add_report_command(CLI::App& program) {
   const auto typed = std::make_shared<Typed>();
   CLI::App* app = program.add_subcommand("report", "Results files as Markdown tables");
   app->add_option("FILE", typed->files, "Results files (JSON)")->required();
-  app->add_option("-o,--output", typed->output, "Write the tables to this file instead of standard output");
+  app->add_option("-o,--output", typed->output, "Write the tables to this file instead of standard output")
+      ->check(not_empty());
   return {app, [typed](const Arguments&) { return report(*typed); }};
 }
 

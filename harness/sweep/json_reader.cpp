@@ -18,7 +18,6 @@ namespace inferometer {
 namespace {
 
 constexpr std::size_t kMaxDepth = 16;  // a config needs 4
-constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
 
 // "3:14": where the byte before `position` stands. Columns count characters, not bytes.
 std::string line_and_column(const std::string& text, std::size_t position) {
@@ -144,7 +143,7 @@ Json read_json(const std::string& text, const std::string& source) {
   return builder.take();
 }
 
-std::string read_config_file(const std::string& path) {
+std::string read_text_file(const std::string& path, std::size_t max_bytes, const std::string& kind) {
   // C streams: they say why an open or a read failed, a folder and a pipe included.
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (file == nullptr) throw ConfigError(path + ": cannot be opened: " + std::strerror(errno));
@@ -152,8 +151,8 @@ std::string read_config_file(const std::string& path) {
   std::vector<char> buffer(std::size_t{1} << 16);
   while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
     text.append(buffer.data(), count);
-    if (text.size() > kMaxFileBytes)
-      throw ConfigError(path + ": larger than " + std::to_string(kMaxFileBytes >> 20) + " MiB, which no config is");
+    if (text.size() > max_bytes)
+      throw ConfigError(path + ": larger than " + std::to_string(max_bytes >> 20) + " MiB, which no " + kind + " is");
   }
   if (std::ferror(file.get()) != 0) throw ConfigError(path + ": cannot be read: " + std::strerror(errno));
   return text;

@@ -1,6 +1,7 @@
 // JSON text -> tree, stricter than the library: no key twice, no deep nesting, members in the order of the file.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "harness/results/json.hpp"
@@ -11,8 +12,8 @@ namespace inferometer {
 // column; "a.json: /axes: ..." for a key given twice.
 Json read_json(const std::string& text, const std::string& source);
 
-// The whole file. Throws ConfigError when it cannot be read, or is larger than any config is.
-std::string read_config_file(const std::string& path);
+// The whole file. Throws ConfigError when it cannot be read, or is larger than `max_bytes`, which no `kind` is.
+std::string read_text_file(const std::string& path, std::size_t max_bytes, const std::string& kind);
 
 // "/axes/seq_len" and "1" -> "/axes/seq_len/1" (RFC 6901)
 std::string json_pointer(const std::string& parent, const std::string& token);

@@ -11,6 +11,7 @@ namespace inferometer {
 namespace {
 
 constexpr std::size_t kIdDigits = 12;
+constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
 
 // Keeps the one row whose id is or begins with `wanted`.
 void select_row(std::vector<SweepRow>& rows, const std::string& wanted) {
@@ -66,7 +67,7 @@ Sweep parse_sweep(const std::string& text, const std::string& path, const SweepO
 }
 
 Sweep load_sweep(const std::string& path, const SweepOptions& options) {
-  return parse_sweep(read_config_file(path), path, options);
+  return parse_sweep(read_text_file(path, kMaxConfigBytes, "config"), path, options);
 }
 
 }  // namespace inferometer
