@@ -36,7 +36,7 @@ std::string rows_text(const Sweep& sweep) {
 
 void print_rows(const std::vector<Sweep>& sweeps, bool json) {
   if (json) {
-    std::cout << rows_json(sweeps).dump(2) << '\n';
+    std::cout << rows_json(sweeps).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';  // a path is any bytes
     return;
   }
   for (const Sweep& sweep : sweeps) std::cout << rows_text(sweep);

@@ -187,7 +187,8 @@ int list(const Typed& typed) {
           (text.empty() ? "" : "\n") + (chosen.size() > 1 ? listing->name + std::string("\n") : "") + listing->text();
     }
   }
-  if (typed.json) text = (chosen.size() > 1 ? all : all.front()).dump(2) + "\n";
+  if (typed.json)
+    text = (chosen.size() > 1 ? all : all.front()).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   std::cout << text;
   return 0;
 }

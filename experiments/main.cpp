@@ -1,5 +1,10 @@
 // The command line: `inferometer COMMAND ...`. Exit code 2 for wrong use; else what the command says.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -46,14 +51,28 @@ int run_command_line(const Arguments& arguments) {
   return complain("a command is missing: " + joined(names) + "; --help says more", kWrongUse);
 }
 
+// A standard stream that the caller closed leads nowhere from here on: else the next file or socket opened would take
+// its number, and be written what was meant for the stream.
+void open_closed_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) std::abort();  // open takes the least free number
+}
+
+// Output that did not arrive, on a full disk for one, is no success.
+int flushed(int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  return complain("standard output could not be written; what it lacks is lost", exit_code == 0 ? kFailed : exit_code);
+}
+
 }  // namespace
 }  // namespace inferometer
 
 int main(int argc, char** argv) {
   using namespace inferometer;
+  open_closed_streams();
   if (argc > 1 && std::string_view(argv[1]) == "worker") return worker_main(argc, argv);
   try {
-    return run_command_line({argv + 1, argv + argc});
+    return flushed(run_command_line({argv + 1, argv + argc}));
   } catch (const ConfigError& error) {
     return complain(error.what(), kWrongUse);
   } catch (const std::exception& error) {
