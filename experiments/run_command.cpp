@@ -1,5 +1,7 @@
 // inferometer run: reads all configs before the first row runs, so that a mistake in the last one costs no time.
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -8,6 +10,7 @@
 
 #include "experiments/command.hpp"
 #include "experiments/dry_run.hpp"
+#include "harness/operator/nearest_word.hpp"
 #include "harness/run/run.hpp"
 #include "harness/sweep/sweep.hpp"
 
@@ -23,6 +26,7 @@ constexpr int kInterrupted = 130;
 struct Typed {
   std::vector<std::string> configs;
   std::string output;
+  std::string seed = std::to_string(RunOptions{}.seed);
   SweepOptions sweep;
   RunOptions run;
   bool dry_run = false;
@@ -57,11 +61,37 @@ std::vector<std::string> output_paths(const std::vector<Sweep>& sweeps, const st
   return paths;
 }
 
+// A run writes its results file and, beside it, the journal: neither may be what was asked to be run.
+void spare_configs(const std::vector<std::string>& configs, const std::vector<std::string>& outputs) {
+  for (const std::string& output : outputs) {
+    for (const std::string& written : {output, output + "l"}) {
+      for (const std::string& config : configs) {
+        std::error_code absent;  // what is not there yet is no config
+        if (fs::equivalent(written, config, absent)) {
+          throw ConfigError("run: " + written + " would overwrite the config " + config +
+                            "; give another file with -o");
+        }
+      }
+    }
+  }
+}
+
+std::uint64_t read_seed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const char* const end = text.data() + text.size();
+  if (const auto [stop, error] = std::from_chars(text.data(), end, seed); error != std::errc() || stop != end)
+    throw ConfigError("run: --seed must be a decimal integer from 0 to 18446744073709551615, got " + in_quotes(text));
+  return seed;
+}
+
 int run(const Typed& typed, const Arguments& arguments) {
   if (typed.configs.empty())
     throw ConfigError("run: a config is missing; 'inferometer list experiments' names those at hand");
   if (typed.json && !typed.dry_run)
     throw ConfigError("run: --json belongs to --dry-run; a run writes its JSON to -o FILE");
+  RunOptions options = typed.run;
+  options.argv = arguments;
+  options.seed = read_seed(typed.seed);
   std::vector<Sweep> sweeps;
   for (const std::string& path : typed.configs) sweeps.push_back(load_sweep(path, typed.sweep));
   if (typed.dry_run) {
@@ -69,8 +99,7 @@ int run(const Typed& typed, const Arguments& arguments) {
     return 0;
   }
   const std::vector<std::string> outputs = output_paths(sweeps, typed.output);
-  RunOptions options = typed.run;
-  options.argv = arguments;
+  spare_configs(typed.configs, outputs);
   int worst = 0;
   for (std::size_t i = 0; i < sweeps.size(); ++i) {
     options.output = outputs[i];
@@ -87,9 +116,10 @@ Command add_run_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("run", "Check and time the rows of sweep configs");
   app->add_option("CONFIG", typed->configs, "Sweep configs (JSON), each with its own results file");
   app->add_option("-o,--output", typed->output,
-                  "Results file, or a folder for NAME.json of each config (default: ./inferometer-results/)");
-  app->add_option("--filter", typed->sweep.filter,
-                  "Only rows for which this holds: \"seq_len >= 1024 and not causal\"");
+                  "Results file, or a folder for NAME.json of each config (default: ./inferometer-results/)")
+      ->check(not_empty());
+  app->add_option("--filter", typed->sweep.filter, "Only rows for which this holds: \"seq_len >= 1024 and not causal\"")
+      ->check(not_empty());
   // One value an option, so that a config may follow it.
   app->add_option("--set", typed->sweep.set,
                   "KEY=VALUE: a field (a JSON list makes an axis), measure.KEY or limits.KEY")
@@ -97,13 +127,14 @@ Command add_run_command(CLI::App& program) {
   app->add_option("--variants", typed->sweep.variants, "Instead of the config's: names or globs, with commas between")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app->add_option("--row", typed->sweep.row, "Only the row with this id, or whose id alone begins so");
+  app->add_option("--row", typed->sweep.row, "Only the row with this id, or whose id alone begins so")
+      ->check(not_empty());
   app->add_flag("--quick", typed->sweep.quick, "First and last value of each axis, wider error bars");
   app->add_flag("--resume", typed->run.resume, "Go on where an interrupted run of the same config stopped");
   app->add_flag("--dry-run", typed->dry_run, "Print the rows and run nothing");
   app->add_flag("--json", typed->json, "With --dry-run: print the rows as JSON");
   app->add_flag("--in-process", typed->run.in_process, "No worker process: for debuggers and profilers");
-  app->add_option("--seed", typed->run.seed, "Seed of all inputs (default: 1)");
+  app->add_option("--seed", typed->seed, "Seed of all inputs (default: 1)");
   app->add_option("--device", typed->run.device, "GPU, by its ordinal (default: 0)")->check(CLI::Range(0, 1023));
   app->add_flag("--quiet", typed->run.quiet, "No progress on standard error");
   return {app, [typed](const Arguments& arguments) { return run(*typed, arguments); }};

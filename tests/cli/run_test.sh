@@ -114,6 +114,56 @@ expect 2 'nowhere' run tiny.json -o /proc/nowhere/out.json
 expect 2 'out.json' run tiny.json -o /proc/out.json
 expect 2 '/dev/full|full|space' run tiny.json -o /dev/full
 
+# A config is never overwritten: not by name, by a link, by the folder it stands in, nor by the journal.
+before=$(sha256sum <tiny.json)
+ln -s tiny.json link.json
+cp tiny.json tiny.jsonl
+expect 2 'would overwrite the config tiny.json' run tiny.json -o tiny.json
+expect 2 'would overwrite the config' run tiny.json -o link.json
+expect 2 'would overwrite the config' run tiny.json -o .
+expect 2 'would overwrite the config tiny.jsonl' run tiny.jsonl -o ./tiny.json
+cmp -s tiny.json tiny.jsonl && [ "$(sha256sum <tiny.json)" = "$before" ] || fail 'configs' 'one was overwritten'
+
+# Options that are not what they seem.
+for seed in -1 18446744073709551616 '' 0x10 '1 ' +1; do expect 2 '--seed must be' run tiny.json --dry-run --seed "$seed"; done
+expect 0 'cpu' run tiny.json -o seed.json --quiet --seed 010 --filter 'q_len == 16'
+grep -q '"seed": 10,' seed.json || fail 'seed' '010 is not decimal'
+for option in -o --filter --row; do expect 2 'must not be empty' run tiny.json --dry-run "$option" ''; done
+expect 2 'must not be empty' report out.json -o ''
+expect 2 'UTF-8' run tiny.json --dry-run --set $'dtype=\xff'
+expect 2 'UTF-8' run tiny.json --dry-run --filter $'variant == "\xff"'
+
+# Reports: what cannot be one, and what they may replace.
+expect 0 '# Results' report out.json
+expect 0 '' report out.json -o report.md
+expect 0 '' report set.json -o report.md
+expect 2 'one of the results' report out.json -o out.json
+expect 2 'not written by report' report out.json -o tiny.json
+expect 2 'no file that a report could replace' report out.json -o results
+expect 2 'cannot write' report out.json -o /proc/report.md
+expect 2 'one of the results|not written by report' report out.json -o ./out.json
+expect 2 'folder.json' report folder.json
+echo '{"rows": 1e999}' >large_number.json
+expect 2 'large_number.json' report large_number.json
+sed 's|"rows": \[|"rows": null, "other": [|' out.json >null_rows.json
+expect 2 'null_rows.json.*rows must be a list' report null_rows.json
+grep -q '"schema": "inferometer.results/1"' out.json || fail 'report' 'it overwrote its source'
+
+# Output that does not arrive is a failure; a stream that is closed is not taken by a file.
+for arguments in --help 'list operators' 'report out.json' 'run tiny.json --dry-run' 'run tiny.json -o lost.json --quiet'; do
+  # shellcheck disable=SC2086
+  message=$("$program" $arguments 2>&1 >/dev/full)
+  code=$?
+  [ "$code" = 1 ] || fail "$arguments >/dev/full" "exit code $code instead of 1"
+  grep -q 'standard output could not be written' <<<"$message" || fail "$arguments >/dev/full" "it said: $message"
+done
+"$program" run tiny.json -o closed_out.json --quiet >&- 2>closed.err || fail 'closed stdout' "$(cat closed.err)"
+"$program" run tiny.json -o closed_err.json >/dev/null 2>&- || fail 'closed stderr' "exit code $?"
+"$program" run tiny.json -o closed_all.json <&- >&- 2>&- || fail 'all streams closed' "exit code $?"
+for file in closed_out.json closed_err.json closed_all.json; do
+  [ "$(ok_rows "$file")" = 8 ] || fail "$file" 'lacks 8 ok rows'
+done
+
 # Too large for this machine's memory: that row says so, with both figures, the others run.
 variant '\[16, 33\]' '[16, 4000000]' large.json
 expect 1 'out_of_memory' run large.json -o large.json.out --variants cpu.naive --set limits.host_bytes=100000000 --set causal=false --quiet
