@@ -30,6 +30,7 @@ int complain(const std::string& sentence, int exit_code) {
 
 int run_command_line(const Arguments& arguments) {
   CLI::App program("Measures what each LLM-inference optimisation is worth on this machine.", "inferometer");
+  program.footer("./inferometer test builds and runs the tests.");
   program.set_version_flag("--version", build_info().version + " (" + build_info().git_commit + ")");
   const std::vector<Command> commands{add_run_command(program), add_list_command(program), add_report_command(program)};
   std::vector<std::string> names;

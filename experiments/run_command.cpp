@@ -39,7 +39,8 @@ bool names_folder(const std::string& path) {
 }
 
 // The results file of each sweep.
-std::vector<std::string> output_paths(const std::vector<Sweep>& sweeps, const std::string& output) {
+std::vector<std::string> output_paths(const std::vector<Sweep>& sweeps, const Typed& typed) {
+  const std::string& output = typed.output;
   if (!output.empty() && !names_folder(output)) {
     if (sweeps.size() > 1)
       throw ConfigError("run: several configs need a folder for their results: -o " + output + "/");
@@ -53,7 +54,9 @@ std::vector<std::string> output_paths(const std::vector<Sweep>& sweeps, const st
       throw ConfigError(sweep.path + ": /name: another config of this call is called '" + sweep.name +
                         "' too, and would write the same file");
     }
-    paths.push_back((folder / (sweep.name + ".json")).string());
+    // A single row must not take the place of the whole sweep it came from.
+    const std::string name = typed.sweep.row.empty() ? sweep.name : sweep.name + "." + sweep.rows.front().id;
+    paths.push_back((folder / (name + ".json")).string());
   }
   std::error_code error;
   fs::create_directories(folder, error);
@@ -98,7 +101,7 @@ int run(const Typed& typed, const Arguments& arguments) {
     print_rows(sweeps, typed.json);
     return 0;
   }
-  const std::vector<std::string> outputs = output_paths(sweeps, typed.output);
+  const std::vector<std::string> outputs = output_paths(sweeps, typed);
   spare_configs(typed.configs, outputs);
   int worst = 0;
   for (std::size_t i = 0; i < sweeps.size(); ++i) {
@@ -116,7 +119,8 @@ Command add_run_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("run", "Check and time the rows of sweep configs");
   app->add_option("CONFIG", typed->configs, "Sweep configs (JSON), each with its own results file");
   app->add_option("-o,--output", typed->output,
-                  "Results file, or a folder for NAME.json of each config (default: ./inferometer-results/)")
+                  "Results file, or a folder for NAME.json of each config, NAME.ID.json with --row\n(default: "
+                  "./inferometer-results/)")
       ->check(not_empty());
   app->add_option("--filter", typed->sweep.filter, "Only rows for which this holds: \"seq_len >= 1024 and not causal\"")
       ->check(not_empty());

@@ -12,6 +12,7 @@
 
 #include "harness/results/record_json.hpp"
 #include "harness/results/status.hpp"
+#include "harness/results/summary.hpp"
 #include "harness/results/terminal.hpp"
 
 namespace inferometer {
@@ -220,6 +221,8 @@ std::string markdown_report(const std::vector<NamedResults>& files) {
     if (!file.rows.empty()) text += fixed_fields(file, names.fixed) + ". ";
     if (!file.baseline.empty()) text += "Bold: speed-up over " + cell(file.baseline) + ". ";
     text += "\n\n";
+    for (const std::string& line : summary_lines(source.json)) text += "- " + cell(line) + "\n";
+    text += "\n";
     if (!file.rows.empty()) text += table_of(file, names.varying) + reasons_of(file) + "\n";
     text += "Source: [" + cell(source.path) + "](" + link_target(source.path) + "); " + cell(file.provenance) + ".\n\n";
   }

@@ -71,6 +71,9 @@ check 'test builds all and passes ctest its arguments' \
 INFEROMETER_CUDA=off run list >/dev/null
 check 'run keeps the tests in the build' 'ninja inferometer_app' "$(cat "$CALLS")"
 
+contains 'test --help builds nothing' 'ctest arguments' "$(INFEROMETER_CUDA=off run test --help)"
+check 'and calls nothing' '' "$(cat "$CALLS")"
+
 INFEROMETER_CUDA=maybe run list
 check 'a wrong INFEROMETER_CUDA exits 2' 2 $?
 contains 'and says what is allowed' "must be auto, on or off, got 'maybe'" "$(cat "$work/err")"

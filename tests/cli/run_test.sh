@@ -51,6 +51,10 @@ expect 0 'cpu' run tiny.json -o results
 [ -s results/tiny.json ] || fail 'a folder as output' 'results/tiny.json is missing'
 [ -s inferometer-results/tiny.json ] || fail 'default output' 'inferometer-results/tiny.json is missing'
 
+expect 0 "$id" run tiny.json --row "$id"
+[ -s "inferometer-results/tiny.$id.json" ] || fail 'one row' 'it has no file of its own'
+[ "$(ok_rows inferometer-results/tiny.json)" = 8 ] || fail 'one row' 'it took the place of the whole sweep'
+
 # Lists.
 for what in operators variants experiments; do expect 0 'attention' list "$what"; done
 expect 0 '"attention_prefill"' list operators --json

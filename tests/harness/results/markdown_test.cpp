@@ -60,6 +60,12 @@ TEST_CASE("markdown: one line a problem, one column a variant, the fields that v
   CHECK(text.find("| 8 | 80.0 us, 50.0 TFLOP/s | unsupported |\n") != std::string::npos);
 }
 
+TEST_CASE("markdown: a line for each variant sums up its speed-ups", "[results][markdown]") {
+  CHECK(markdown_report({sample_results()})
+            .find("- cuda.other: 2.00x to 2.00x as fast as cuda.flash\\_sm80, median 2.00x, over 1 problems\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("markdown: says where the numbers come from, and why a figure is missing", "[results][markdown]") {
   const std::string text = markdown_report({sample_results()});
   INFO(text);

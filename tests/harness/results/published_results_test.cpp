@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "harness/results/markdown.hpp"
+#include "harness/results/summary.hpp"
 #include "tests/harness/results/schema_check.hpp"
 #include "tests/support/catch.hpp"
 
@@ -42,6 +43,16 @@ TEST_CASE("published results: each file is valid, of a clean program, every row 
       CHECK((status == "ok" || status == "unsupported"));
     }
   }
+}
+
+TEST_CASE("published results: the front page gives each answer as the files do", "[results]") {
+  const std::string front_page = read_text(std::string(INFEROMETER_SOURCE_DIR) + "/README.md");
+  for (const NamedResults& file : published())
+    for (const std::string& line : summary_lines(file.json)) {
+      if (line.starts_with("cpu.")) continue;  // beside a GPU, a CPU is no answer
+      INFO(line);
+      CHECK(front_page.find(line) != std::string::npos);
+    }
 }
 
 TEST_CASE("published results: README.md is what report makes of the files", "[results]") {
