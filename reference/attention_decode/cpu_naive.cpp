@@ -13,6 +13,7 @@
 #include <limits>
 #include <vector>
 
+#include "harness/operator/parallel.hpp"
 #include "harness/operator/variant.hpp"
 #include "reference/attention_decode/problem.hpp"
 #include "reference/common/eigen.hpp"
@@ -105,9 +106,8 @@ void attend(const Problem& p, const Tensors& t, std::int64_t sequence, std::int6
 
 template <class Element>
 void run_all(const Problem& p, const Tensors& t, int threads) {
-#pragma omp parallel for collapse(2) schedule(dynamic) num_threads(threads)
-  for (std::int64_t sequence = 0; sequence < p.batch; ++sequence)
-    for (std::int64_t kv_head = 0; kv_head < p.kv_heads; ++kv_head) attend<Element>(p, t, sequence, kv_head);
+  parallel_for(p.batch * p.kv_heads, threads,
+               [&](std::int64_t pair) { attend<Element>(p, t, pair / p.kv_heads, pair % p.kv_heads); });
 }
 
 void run(const Problem& p, const Tensors& t, const Launch& launch) {

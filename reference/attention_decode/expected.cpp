@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "harness/judge/sample.hpp"
+#include "harness/operator/parallel.hpp"
 #include "reference/common/eigen.hpp"
 
 namespace inferometer {
@@ -122,9 +123,10 @@ std::vector<ExpectedSpan> expect_attention_decode(const AttentionDecodeProblem& 
   const std::vector<std::int32_t>& lengths = inputs.integers("seq_lens");
   const std::vector<Pair> pairs = sample_pairs(problem, lengths, seed);
   std::vector<std::vector<ExpectedSpan>> answers(pairs.size());
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-  for (std::size_t i = 0; i < pairs.size(); ++i)
+  parallel_for(std::ssize(pairs), threads, [&](std::int64_t pair) {
+    const auto i = static_cast<std::size_t>(pair);
     answers[i] = expect_pair(problem, inputs, pairs[i], lengths[static_cast<std::size_t>(pairs[i].sequence)], seed + i);
+  });
 
   std::vector<ExpectedSpan> spans;
   for (std::vector<ExpectedSpan>& answer : answers)

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "harness/operator/parallel.hpp"
 #include "harness/operator/variant.hpp"
 #include "reference/attention_prefill/problem.hpp"
 #include "reference/common/convert.hpp"
@@ -65,11 +66,10 @@ void run(const Problem& p, const Tensors& t, const Launch& launch) {
         load_floats(p.dtype, t.k, begin, p.head_dim, k.row(j).data());
         load_floats(p.dtype, t.v, begin, p.head_dim, v.row(j).data());
       }
-#pragma omp parallel for num_threads(launch.threads)
-      for (int part = 0; part < launch.threads; ++part) {
+      parallel_for(launch.threads, launch.threads, [&](std::int64_t part) {
         attend(p, p.q_len * part / launch.threads, p.q_len * (part + 1) / launch.threads, q, k, v, s, o,
                t.lse + (sequence * p.q_heads + head) * p.q_len);
-      }
+      });
       for (std::int64_t i = 0; i < p.q_len; ++i)
         store_floats(p.dtype, o.row(i).data(), p.head_dim, t.o, row_begin(p, p.q_len, p.q_heads, sequence, head, i));
     }

@@ -12,6 +12,7 @@
 #include "harness/judge/sample.hpp"
 #include "harness/judge/tolerance.hpp"
 #include "harness/operator/operator.hpp"
+#include "harness/operator/parallel.hpp"
 #include "reference/attention_prefill/problem.hpp"
 #include "reference/common/eigen.hpp"
 
@@ -85,11 +86,10 @@ using HeadMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::R
 HeadMatrix read_head(const Problem& p, const Inputs& inputs, std::string_view name, std::int64_t sequence,
                      std::int64_t kv_head, int threads) {
   HeadMatrix head(p.kv_len, p.head_dim);
-#pragma omp parallel for num_threads(threads)
-  for (std::int64_t j = 0; j < p.kv_len; ++j) {
+  parallel_for(p.kv_len, threads, [&](std::int64_t j) {
     const std::int64_t begin = ((sequence * p.kv_len + j) * p.kv_heads + kv_head) * p.head_dim;
     std::ranges::copy(inputs.read(name, begin, p.head_dim), head.row(j).data());
-  }
+  });
   return head;
 }
 
@@ -142,8 +142,8 @@ std::vector<ExpectedSpan> expect(const Problem& p, const Inputs& inputs, std::ui
     const std::size_t first = spans.size();
     const std::size_t count = heads.size() * queries.size();
     spans.resize(first + 2 * count);
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-    for (std::size_t index = 0; index < count; ++index) {
+    parallel_for(static_cast<std::int64_t>(count), threads, [&](std::int64_t task) {
+      const auto index = static_cast<std::size_t>(task);
       const std::int64_t head = kv_head * group + heads[index / queries.size()];
       const std::int64_t i = queries[index % queries.size()];
       const std::int64_t begin = ((sequence * p.q_len + i) * p.q_heads + head) * p.head_dim;
@@ -152,7 +152,7 @@ std::vector<ExpectedSpan> expect(const Problem& p, const Inputs& inputs, std::ui
       spans[first + 2 * index] = {.tensor = "o", .begin = begin, .values = std::move(answer.o)};
       spans[first + 2 * index + 1] = {
           .tensor = "lse", .begin = (sequence * p.q_heads + head) * p.q_len + i, .values = {answer.lse}};
-    }
+    });
   }
   return spans;
 }

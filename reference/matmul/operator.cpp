@@ -9,6 +9,7 @@
 #include "harness/judge/sample.hpp"
 #include "harness/judge/tolerance.hpp"
 #include "harness/operator/operator.hpp"
+#include "harness/operator/parallel.hpp"
 #include "reference/common/eigen.hpp"
 #include "reference/matmul/problem.hpp"
 
@@ -74,8 +75,8 @@ std::vector<ExpectedSpan> expect(const Problem& p, const Inputs& inputs, std::ui
     x.col(r) = Eigen::Map<const Eigen::VectorXf>(row.data(), p.k).cast<double>();
   }
   std::vector<ExpectedSpan> spans(rows.size() * segments.size());
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-  for (std::size_t s = 0; s < segments.size(); ++s) {
+  parallel_for(std::ssize(segments), threads, [&](std::int64_t segment) {
+    const auto s = static_cast<std::size_t>(segment);
     const std::int64_t begin = segments[s] * kSegment;
     const std::int64_t end = segments[s] + 1 == segment_count ? p.n : begin + kSegment;
     ExpectedSpan* const of_segment = &spans[s * rows.size()];
@@ -86,7 +87,7 @@ std::vector<ExpectedSpan> expect(const Problem& p, const Inputs& inputs, std::ui
       const Eigen::VectorXd w = Eigen::Map<const Eigen::VectorXf>(stored.data(), p.k).cast<double>();
       for (std::int64_t r = 0; r < row_count; ++r) of_segment[r].values.push_back(x.col(r).dot(w));
     }
-  }
+  });
   return spans;
 }
 
