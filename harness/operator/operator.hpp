@@ -64,8 +64,10 @@ struct OperatorSpec {
   void (*complete)(Problem&) = nullptr;
   // Conditions between fields; throws ProblemError. Sizes are already within their fields' limits.
   void (*validate)(const Problem&) = nullptr;
-  // In the order in which `bind` gets their pointers.
+  // In the order in which `bind` gets their pointers. Cheap: a problem far too large for the machine is asked too.
   std::vector<TensorSpec> (*tensors)(const Problem&) = nullptr;
+  // Adds sources and unused elements that take time or memory to make; asked once the tensors are known to fit.
+  void (*add_contents)(const Problem&, std::vector<TensorSpec>&) = nullptr;
   Tensors (*bind)(const Problem&, std::span<void* const> pointers) = nullptr;
   Work (*work)(const Problem&) = nullptr;
   // The judge: a sample of the outputs, always the same for the same problem and seed.
@@ -84,9 +86,10 @@ struct Operator {
   std::string reference;
   std::vector<FieldInfo> fields;
   std::vector<FieldAlias> aliases;
-  std::function<std::shared_ptr<const void>(const Fields&)> parse;  // throws ProblemError
-  std::function<Fields(const void* problem)> describe;              // every field, in order
-  std::function<std::vector<TensorSpec>(const void* problem)> tensors;
+  std::function<std::shared_ptr<const void>(const Fields&)> parse;      // throws ProblemError
+  std::function<Fields(const void* problem)> describe;                  // every field, in order
+  std::function<std::vector<TensorSpec>(const void* problem)> shapes;   // tensors without costly contents
+  std::function<std::vector<TensorSpec>(const void* problem)> tensors;  // with all they hold
   std::function<std::shared_ptr<const void>(const void* problem, std::span<void* const> pointers)> bind;
   std::function<Work(const void* problem)> work;
   std::function<std::vector<ExpectedSpan>(const void* problem, const Inputs&, std::uint64_t seed, int threads)> expect;
@@ -117,7 +120,12 @@ struct RegisterOperator {
       return problem;
     };
     op.describe = [spec, typed](const void* problem) { return fields_from_problem(spec.fields, typed(problem)); };
-    op.tensors = [spec, typed](const void* problem) { return spec.tensors(typed(problem)); };
+    op.shapes = [spec, typed](const void* problem) { return spec.tensors(typed(problem)); };
+    op.tensors = [spec, typed](const void* problem) {
+      std::vector<TensorSpec> specs = spec.tensors(typed(problem));
+      if (spec.add_contents != nullptr) spec.add_contents(typed(problem), specs);
+      return specs;
+    };
     op.bind = [spec, typed](const void* problem, std::span<void* const> pointers) -> std::shared_ptr<const void> {
       return std::make_shared<Tensors>(spec.bind(typed(problem), pointers));
     };

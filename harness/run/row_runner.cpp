@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <new>
 
 #include "harness/judge/judge.hpp"
@@ -42,9 +44,30 @@ std::size_t input_bytes(const std::vector<TensorSpec>& specs) {
   return bytes;
 }
 
+// Before anything of the row is made: what it must hold at once.
+void require_room(const ResolvedRow& row, std::size_t limit_bytes) {
+  const auto sum = [](std::size_t a, std::size_t b) { return a + std::min(b, SIZE_MAX - a); };
+  std::size_t tensors = 0;
+  for (const TensorSpec& spec : row.op->shapes(row.problem.get()))
+    tensors = sum(tensors, static_cast<std::size_t>(spec.bytes()));
+  const std::size_t workspace = row.variant->workspace_bytes(row.problem.get());
+  if (const std::size_t bytes = sum(tensors, workspace); bytes > limit_bytes)
+    throw OutOfMemory(
+        "tensors of " + std::to_string(tensors) + " bytes and a workspace of " + std::to_string(workspace) + " bytes",
+        bytes, limit_bytes);
+}
+
 void note_memory(const MemoryLedger& ledger, Record& record) {
   record.memory_bytes = ledger.peak_by_role();
   record.memory_bytes["peak"] = ledger.peak_bytes();
+}
+
+// Empty: the samples tell how long a launch takes.
+std::string too_uncertain(const IsolatedTiming& timing) {
+  if (timing.ci_half_width_ratio <= 1) return {};
+  return "the median of " + std::to_string(timing.samples) + " samples is uncertain by " +
+         std::to_string(std::lround(100 * timing.ci_half_width_ratio)) +
+         " % of itself: other work took the processors, or the seconds allowed were too few";
 }
 
 // Drops what a row that failed may not show.
@@ -94,16 +117,18 @@ RowOutcome RowRunner::run(const SweepRow& sweep_row, const PhaseCallback& phase)
       fail(record, Status::unsupported, reason);
       return outcome;
     }
-    row.specs = row.op->tensors(row.problem.get());
     device = row.variant->on_gpu() ? gpu_ : &host_;
-    ledger.emplace(*device, memory_limit(*device, row.variant->on_gpu() ? settings_.limits.device_bytes
-                                                                        : settings_.limits.host_bytes));
+    const std::size_t limit_bytes =
+        memory_limit(*device, row.variant->on_gpu() ? settings_.limits.device_bytes : settings_.limits.host_bytes);
+    ledger.emplace(*device, limit_bytes);
+    require_room(row, limit_bytes);
     measure(row, *device, *ledger, phase, record);
   } catch (const OutOfMemory& error) {
     fail(record, Status::out_of_memory, error.what());
   } catch (const std::bad_alloc&) {
     fail(record, Status::out_of_memory,
-         "an allocation of host memory failed; " + std::to_string(host_.free_bytes()) + " bytes are free");
+         "an allocation of host memory failed; the machine has " + std::to_string(host_.free_bytes()) +
+             " bytes free, of which `ulimit -v` may leave this process fewer");
   } catch (const std::exception& error) {
     fail(record, Status::error, error.what());
   } catch (...) {
@@ -130,13 +155,14 @@ std::string RowRunner::unsupported_reason(const ResolvedRow& row) const {
   return {};
 }
 
-void RowRunner::measure(const ResolvedRow& row, Device& device, MemoryLedger& ledger, const PhaseCallback& phase,
+void RowRunner::measure(ResolvedRow& row, Device& device, MemoryLedger& ledger, const PhaseCallback& phase,
                         Record& record) {
   std::shared_ptr<void> workspace_memory;
   std::span<std::byte> workspace;
   std::vector<std::unique_ptr<TensorSet>> sets;
   {
     const Phase prepare(phase, "prepare");
+    row.specs = row.op->tensors(row.problem.get());
     if (const std::size_t bytes = row.variant->workspace_bytes(row.problem.get()); bytes > 0) {
       workspace_memory = ledger.allocate(bytes, "workspace");
       device.set_zero(workspace_memory.get(), bytes);
@@ -239,6 +265,7 @@ void RowRunner::add_rates(const Device& device, Record& record) const {
   const CacheMode cache = headline_cache(timing);
   record.rates = rates_of(*record.work, timing.headline_ns, ceilings, on_gpu, cache);
   std::string suspicion = timing.suspect ? timing.suspect_reason : std::string();
+  if (suspicion.empty()) suspicion = too_uncertain(timing.isolated);
   if (suspicion.empty()) suspicion = faster_than_possible(*record.rates);
   if (timing.suspect || !suspicion.empty()) {
     record.status = Status::suspect;

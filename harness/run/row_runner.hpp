@@ -45,8 +45,7 @@ class RowRunner {
 
   // The sentence why this row cannot run here; empty when it can.
   std::string unsupported_reason(const ResolvedRow& row) const;
-  void measure(const ResolvedRow& row, Device& device, MemoryLedger& ledger, const PhaseCallback& phase,
-               Record& record);
+  void measure(ResolvedRow& row, Device& device, MemoryLedger& ledger, const PhaseCallback& phase, Record& record);
   // Runs `set` once on poisoned outputs and judges them. Returns seconds of the launch.
   double check(const ResolvedRow& row, Device& device, TensorSet& set, Record& record);
   std::vector<std::unique_ptr<TensorSet>> more_sets(const ResolvedRow& row, Device& device, MemoryLedger& ledger,

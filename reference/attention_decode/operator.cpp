@@ -102,33 +102,39 @@ std::vector<std::int32_t> lengths(const Problem& p) {
   return lengths;
 }
 
+// The inputs among the tensors.
+enum : std::size_t { kQ, kK, kV, kSeqLens, kBlockTable };  // the last one when paged
+
 std::vector<TensorSpec> tensors(const Problem& p) {
   const bool paged = p.block_size != 0;
   const std::vector<std::int64_t> cache =
       paged ? std::vector<std::int64_t>{pool_blocks(p), p.block_size, p.kv_heads, p.head_dim}
             : std::vector<std::int64_t>{p.batch, p.context, p.kv_heads, p.head_dim};
   const std::vector<std::int64_t> rows = {p.batch, p.q_len, p.q_heads, p.head_dim};
-  const std::vector<ElementRange> unused = unused_slots(p);
   std::vector<TensorSpec> specs;
   specs.push_back({.name = "q", .dtype = p.dtype, .shape = rows});
-  specs.push_back({.name = "k", .role = Role::kv_pool, .dtype = p.dtype, .shape = cache, .unused = unused});
-  specs.push_back({.name = "v", .role = Role::kv_pool, .dtype = p.dtype, .shape = cache, .unused = unused});
-  specs.push_back({.name = "seq_lens", .dtype = Dtype::i32, .shape = {p.batch}, .source = lengths(p)});
-  if (paged)
-    specs.push_back(
-        {.name = "block_table", .dtype = Dtype::i32, .shape = {p.batch, p.max_blocks()}, .source = block_table(p)});
+  specs.push_back({.name = "k", .role = Role::kv_pool, .dtype = p.dtype, .shape = cache});
+  specs.push_back({.name = "v", .role = Role::kv_pool, .dtype = p.dtype, .shape = cache});
+  specs.push_back({.name = "seq_lens", .dtype = Dtype::i32, .shape = {p.batch}});
+  if (paged) specs.push_back({.name = "block_table", .dtype = Dtype::i32, .shape = {p.batch, p.max_blocks()}});
   specs.push_back({.name = "o", .role = Role::output, .dtype = p.dtype, .shape = rows});
   specs.push_back({.name = "lse", .role = Role::output, .dtype = Dtype::f32, .shape = {p.batch, p.q_heads, p.q_len}});
   return specs;
 }
 
+void add_contents(const Problem& p, std::vector<TensorSpec>& specs) {
+  specs[kV].unused = specs[kK].unused = unused_slots(p);
+  specs[kSeqLens].source = lengths(p);
+  if (p.block_size != 0) specs[kBlockTable].source = block_table(p);
+}
+
 Tensors bind(const Problem& p, std::span<void* const> pointers) {
-  const std::size_t outputs = p.block_size == 0 ? 4 : 5;
-  return {.q = pointers[0],
-          .k = pointers[1],
-          .v = pointers[2],
-          .seq_lens = static_cast<const std::int32_t*>(pointers[3]),
-          .block_table = p.block_size == 0 ? nullptr : static_cast<const std::int32_t*>(pointers[4]),
+  const std::size_t outputs = p.block_size == 0 ? kBlockTable : kBlockTable + 1;
+  return {.q = pointers[kQ],
+          .k = pointers[kK],
+          .v = pointers[kV],
+          .seq_lens = static_cast<const std::int32_t*>(pointers[kSeqLens]),
+          .block_table = p.block_size == 0 ? nullptr : static_cast<const std::int32_t*>(pointers[kBlockTable]),
           .o = pointers[outputs],
           .lse = static_cast<float*>(pointers[outputs + 1])};
 }
@@ -165,6 +171,7 @@ const RegisterOperator<AttentionDecode> registered{{
     .complete = &complete,
     .validate = &validate,
     .tensors = &tensors,
+    .add_contents = &add_contents,
     .bind = &bind,
     .work = &work,
     .expect = &expect_attention_decode,

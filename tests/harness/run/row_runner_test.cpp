@@ -1,6 +1,15 @@
 // The row runner against a device that says it is a GPU: what depends on a GPU, on every machine.
 #include "harness/run/row_runner.hpp"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <new>
+
+#include "harness/operator/registry.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/test_copy.hpp"
 
@@ -45,6 +54,7 @@ class FakeGpu : public Device {
     timing.headline = "amortized";
     timing.headline_ns = headline_ns;
     timing.isolated.median_ns = headline_ns;
+    timing.isolated.ci_half_width_ratio = ci_half_width_ratio;
     timing.isolated.cache = config.cache;
     timing.amortized = AmortizedTiming{.launches = sets, .mean_ns = headline_ns, .input_sets = sets};
     return timing;
@@ -56,6 +66,7 @@ class FakeGpu : public Device {
   static constexpr std::size_t kCache = 40000;
   int sets_timed = 0;
   double headline_ns = 1000;
+  double ci_half_width_ratio = 0;
 
  private:
   std::unique_ptr<Device> host_ = make_cpu_device(1);
@@ -71,12 +82,17 @@ struct Bench {
   Bench() { report.gpu = gpu.gpu(); }
 
   RowOutcome run(const std::string& variant, std::int64_t n = 1000, bool has_gpu = true) {
+    return run_problem("test_copy", variant, {{"n", n}}, has_gpu);
+  }
+
+  RowOutcome run_problem(const std::string& name, const std::string& variant, const Fields& problem,
+                         bool has_gpu = true) {
     RowRunner runner(*host, has_gpu ? &gpu : nullptr, report, settings);
     SweepRow row;
     row.id = "0123456789ab";
-    row.operator_name = "test_copy";
+    row.operator_name = name;
     row.variant = variant;
-    row.problem = {{"n", n}};
+    row.problem = problem;
     return runner.run(row, [this](std::string_view phase) { phases.emplace_back(phase); });
   }
 };
@@ -137,10 +153,94 @@ TEST_CASE("row: out of memory says the bytes asked for and free", "[run][row]") 
   bench.settings.limits.device_bytes = 1000;
   const RowOutcome outcome = bench.run("cuda.right", 1000);
   CHECK(outcome.record.status == Status::out_of_memory);
-  CHECK_THAT(outcome.record.reason, test::contains_text("asked for 4000 bytes"));
+  CHECK_THAT(outcome.record.reason, test::contains_text("asked for 8000 bytes"));
   CHECK_THAT(outcome.record.reason, test::contains_text("1000 bytes free"));
   CHECK_FALSE(outcome.device_lost);
 }
+
+TEST_CASE("row: what cannot fit is refused before any of it is made", "[run][row]") {
+  Bench bench;
+  bench.settings.limits.host_bytes = 100'000'000;
+  // A block table of 300 million entries, 1.2 GB; K and V of 8 elements in f32 a token and 3 free blocks.
+  constexpr std::int64_t kTokens = 300'000'000;
+  const RowOutcome outcome = bench.run_problem("attention_decode", "cpu.naive",
+                                               {{"context", kTokens},
+                                                {"head_dim", std::int64_t{8}},
+                                                {"block_size", std::int64_t{1}},
+                                                {"dtype", std::string("f32")}});
+  CHECK(outcome.record.status == Status::out_of_memory);
+  constexpr std::int64_t kAsked = 2 * (kTokens + 3) * 32 + kTokens * 4 + 4 /* seq_lens */ + 2 * 32 + 4 /* lse */;
+  CHECK_THAT(outcome.record.reason, test::contains_text("asked for " + std::to_string(kAsked) + " bytes"));
+  CHECK_THAT(outcome.record.reason, test::contains_text("100000000 bytes free"));
+  CHECK(bench.phases.empty());
+}
+
+TEST_CASE("row: a median that is uncertain by more than itself is suspect", "[run][row]") {
+  Bench bench;
+  bench.gpu.ci_half_width_ratio = 350.59;
+  const RowOutcome outcome = bench.run("cuda.right");
+  CHECK(outcome.record.status == Status::suspect);
+  CHECK_THAT(outcome.record.reason, test::contains_text("uncertain by 35059 % of itself"));
+  CHECK(outcome.record.timing.has_value());
+  bench.gpu.ci_half_width_ratio = 1;
+  CHECK(bench.run("cuda.right").record.status == Status::ok);
+}
+
+#ifndef __SANITIZE_ADDRESS__  // under which an allocation that fails ends the process
+// What a launch allocates for its numbers then fails. Its stack may still grow, and OpenMP find room for its team.
+void use_up_memory() {
+  constexpr std::size_t kLeast = std::size_t{1} << 16;
+  const rlimit none{.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
+  setrlimit(RLIMIT_DATA, &none);
+  for (std::size_t bytes = std::size_t{1} << 30; bytes >= kLeast; bytes /= 2) {
+    void* volatile taken = nullptr;  // used: the allocation stays
+    do taken = std::malloc(bytes);
+    while (taken != nullptr);
+  }
+}
+
+TEST_CASE("row: a launch on threads that finds no memory throws, and its process goes on", "[run][row]") {
+  const std::pair<std::string, Fields> rows[] = {
+      {"attention_prefill",
+       {{"q_len", std::int64_t{2048}}, {"kv_len", std::int64_t{2048}}, {"dtype", std::string("f32")}}},
+      {"attention_decode", {{"context", std::int64_t{2048}}, {"dtype", std::string("f32")}}}};
+  for (const auto& [name, fields] : rows) {
+    CAPTURE(name);
+    const Operator& op = *find_operator(name);
+    const Variant& variant = *find_variant(name, "cpu.naive");
+    const auto problem = op.parse(fields);
+    std::vector<std::vector<std::byte>> memory;
+    std::vector<void*> pointers;
+    for (const TensorSpec& spec : op.tensors(problem.get())) {
+      memory.emplace_back(static_cast<std::size_t>(spec.bytes()));
+      pointers.push_back(memory.back().data());
+      fill_host(spec, 1, pointers.size(), pointers.back(), 1);
+    }
+    std::vector<std::byte> workspace(variant.workspace_bytes(problem.get()));
+    const auto tensors = op.bind(problem.get(), pointers);
+    Launch launch;  // on one thread: another one's stack would need memory as well
+    launch.workspace = workspace;
+
+    constexpr int kThrew = 3;
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      for (const int signal : {SIGABRT, SIGSEGV}) std::signal(signal, SIG_DFL);  // Catch's own handlers report
+      use_up_memory();
+      try {
+        variant.run(problem.get(), tensors.get(), launch);
+      } catch (const std::bad_alloc&) {
+        _exit(kThrew);
+      }
+      _exit(EXIT_SUCCESS);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK_FALSE(WIFSIGNALED(status));
+    CHECK(WEXITSTATUS(status) == kThrew);
+  }
+}
+#endif
 
 TEST_CASE("row: faster than the ceiling allows is suspect, with its time", "[run][row]") {
   Bench bench;

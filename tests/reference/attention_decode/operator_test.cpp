@@ -182,3 +182,24 @@ TEST_CASE("attention_decode: tensors are bound in order, with and without a bloc
     CHECK(tensors.lse == at("lse"));
   }
 }
+
+TEST_CASE("attention_decode: the shapes of a problem of any size are known without its block table",
+          "[attention_decode][reference]") {
+  const auto small = decode().parse({{"context", std::int64_t{40}}, {"block_size", std::int64_t{16}}});
+  const std::vector<TensorSpec> shapes = decode().shapes(small.get());
+  const std::vector<TensorSpec> specs = decode().tensors(small.get());
+  REQUIRE(shapes.size() == specs.size());
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    CHECK(shapes[i].name == specs[i].name);
+    CHECK(shapes[i].shape == specs[i].shape);
+    CHECK(shapes[i].bytes() == specs[i].bytes());
+  }
+  // Two billion entries: built, they would take 8 GB.
+  const auto large = decode().parse(
+      {{"context", std::int64_t{2'000'000'000}}, {"head_dim", std::int64_t{8}}, {"block_size", std::int64_t{1}}});
+  for (const TensorSpec& spec : decode().shapes(large.get())) {
+    CHECK(spec.unused.empty());
+    CHECK(std::holds_alternative<Normal>(spec.source));
+    if (spec.name == "block_table") CHECK(spec.bytes() == 8'000'000'000);
+  }
+}
