@@ -1,6 +1,9 @@
 #include "harness/measure/cpu_sampler.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "harness/measure/cpu_ceilings.hpp"
@@ -16,6 +19,10 @@ constexpr double kWarmUpSeconds = 0.05;
 constexpr int kMostTurns = 1 << 20;
 constexpr double kBlockNs = 1e6;  // of launches between two clock reads: a read costs tens of nanoseconds
 constexpr double kNsPerSecond = 1e9;
+// A sample is interrupted when a thread lost its processor in it and it took longer than the fastest by this share: in
+// long launches short system tasks do the former without the latter.
+constexpr double kInterruptedLonger = 0.1;
+constexpr double kMostInterrupted = 0.05;  // of the samples, before the timing says so
 
 // Least step that the clock was seen to take, and so its own cost where it is finer than that.
 double clock_step_ns() {
@@ -27,6 +34,20 @@ double clock_step_ns() {
     step = std::min(step, elapsed);
   }
   return step;
+}
+
+// Times that a thread of this process was made to give up its processor.
+long preemptions() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);  // cannot fail with these arguments
+  return usage.ru_nivcsw;
+}
+
+bool was_interrupted(std::span<const double> preempted_ns, const IsolatedTiming& timing) {
+  const auto interrupted = std::count_if(preempted_ns.begin(), preempted_ns.end(), [&](double sample) {
+    return sample > (1 + kInterruptedLonger) * timing.min_ns;
+  });
+  return static_cast<double>(interrupted) > kMostInterrupted * timing.samples;
 }
 
 }  // namespace
@@ -60,19 +81,24 @@ IsolatedTiming CpuSampler::isolated(const Device::Run& run, const MeasureConfig&
   share.max_seconds *= kIsolatedShare;
   StoppingRule rule(share);
   std::vector<double> samples;
+  std::vector<double> preempted;                         // those samples during which a thread lost its processor
   if (config.cache == CacheMode::cold) cache_.buffer();  // its first use costs more than a clearing
   rest(config.rest_seconds);
   const Stopwatch whole;
   std::string_view verdict;
   while (verdict.empty()) {
     if (config.cache == CacheMode::cold) cache_.clear();
+    const long before = preemptions();
+    Stopwatch().ns();  // the clock's pages are in the TLB again after a system call
     const Stopwatch watch;
     run(0, launch_);
     samples.push_back(watch.ns());
+    if (preemptions() != before) preempted.push_back(samples.back());
     verdict = rule.verdict(samples, whole.seconds());
   }
   IsolatedTiming timing = summarize(samples, verdict, config.cache);
   timing.rest_seconds = config.rest_seconds;
+  if (was_interrupted(preempted, timing)) timing.flags.emplace_back("interrupted");
   return timing;
 }
 

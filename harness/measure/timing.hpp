@@ -34,7 +34,9 @@ struct IsolatedTiming {
   CacheMode cache = CacheMode::cold;
   double rest_seconds = 0;              // without work before the first sample
   std::optional<double> sm_mhz_median;  // GPU
-  std::vector<std::string> flags;       // "clock_moved", "power_limited", ...: said, never used to drop a sample
+  // "clock_moved", "power_limited", ... (GPU), "interrupted" (CPU: other programs took a processor away during more
+  // than one sample in twenty and made it longer). Said, never used to drop a sample.
+  std::vector<std::string> flags;
 };
 
 // Many launches back to back over input sets that together exceed twice the cache.

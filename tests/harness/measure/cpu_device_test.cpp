@@ -1,5 +1,11 @@
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
+#include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -44,6 +50,29 @@ TEST_CASE("cpu device: both estimators give the time of a launch of known length
   CHECK(timing.headline_ns == timing.isolated.median_ns);
   CHECK_FALSE(timing.suspect);
   CHECK(timing.isolated.cache == CacheMode::warm);
+}
+
+TEST_CASE("cpu device: a timing says that other work took the processor in its samples", "[measure][cpu]") {
+  // Two programs take turns on one processor: this one, and a child that never rests.
+  cpu_set_t all;
+  REQUIRE(sched_getaffinity(0, sizeof all, &all) == 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<unsigned>(sched_getcpu()), &one);
+  REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+  const pid_t rival = fork();
+  REQUIRE(rival >= 0);
+  if (rival == 0) {
+    busy_for(1min);  // is killed long before
+    _exit(EXIT_SUCCESS);
+  }
+  const auto device = make_cpu_device(1);
+  const Timing timing = device->time([](int, const Launch&) { busy_for(10ms); }, 1,
+                                     {.cache = CacheMode::warm, .max_seconds = 1.0, .relative_ci = 0});
+  kill(rival, SIGKILL);
+  waitpid(rival, nullptr, 0);
+  sched_setaffinity(0, sizeof all, &all);
+  CHECK(timing.isolated.flags == std::vector<std::string>{"interrupted"});
 }
 
 TEST_CASE("cpu device: clearing a large cache counts in the seconds allowed", "[measure][cpu]") {
