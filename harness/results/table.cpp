@@ -63,16 +63,18 @@ class Table {
  private:
   // Fields of the same value in all rows go above the table, the others become columns.
   void sort_fields() {
+    std::vector<std::string> names;  // a few, whatever the number of rows
     for (const SweepRow& row : sweep_.rows)
-      for (const auto& [name, value] : row.problem) {
-        if (std::find(varying_.begin(), varying_.end(), name) != varying_.end()) continue;
-        const std::string first = field_text(sweep_.rows.front().problem, name);
-        if (std::any_of(sweep_.rows.begin(), sweep_.rows.end(),
-                        [&, field = name](const SweepRow& other) { return field_text(other.problem, field) != first; }))
-          varying_.push_back(name);
-        else if (&row == &sweep_.rows.front())
-          fixed_ += (fixed_.empty() ? ": " : ", ") + name + " " + first;
-      }
+      for (const auto& [name, value] : row.problem)
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    for (const std::string& name : names) {
+      const std::string first = field_text(sweep_.rows.front().problem, name);
+      if (std::any_of(sweep_.rows.begin(), sweep_.rows.end(),
+                      [&](const SweepRow& row) { return field_text(row.problem, name) != first; }))
+        varying_.push_back(name);
+      else
+        fixed_ += (fixed_.empty() ? ": " : ", ") + name + " " + first;
+    }
   }
 
   void add(const SweepRow& row, const Record& record) {
