@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <string_view>
 
 #include "harness/results/record_json.hpp"
@@ -9,9 +10,23 @@
 namespace inferometer {
 namespace {
 
-// Options of `run` that change what a row measures; the others choose rows and files.
-constexpr std::array<std::string_view, 4> kOptionsWithValue{"--set", "--seed", "--variants", "--devices"};
+struct Option {
+  std::string_view name;
+  bool changes_row;  // what a row measures; the others choose rows and files
+};
+
+// Options of `run` with a value, which is no option whatever it looks like.
+constexpr std::array<Option, 8> kOptionsWithValue{{{"--set", true},
+                                                   {"--seed", true},
+                                                   {"--variants", true},
+                                                   {"--device", true},
+                                                   {"--filter", false},
+                                                   {"--row", false},
+                                                   {"--output", false},
+                                                   {"-o", false}}};
 constexpr std::string_view kQuick = "--quick";
+constexpr std::string_view kSchema = "inferometer.results/1";
+constexpr std::string_view kAnySchema = "inferometer.results/";
 
 std::string shell_quoted(const std::string& word) {
   constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:+@%";
@@ -56,11 +71,15 @@ std::string reproduce_line(const std::string& config_path, const std::string& ro
                            const std::vector<std::string>& argv) {
   std::string line = "./inferometer run " + shell_quoted(config_path) + " --row " + row_id;
   for (std::size_t i = 0; i < argv.size(); ++i) {
-    const std::string name = argv[i].substr(0, argv[i].find('='));
-    if (argv[i] == kQuick) line += " " + argv[i];
-    if (std::find(kOptionsWithValue.begin(), kOptionsWithValue.end(), name) == kOptionsWithValue.end()) continue;
-    line += " " + shell_quoted(argv[i]);
-    if (name.size() == argv[i].size() && i + 1 < argv.size()) line += " " + shell_quoted(argv[++i]);
+    const std::string& word = argv[i];
+    const std::string name = word.substr(0, word.find('='));
+    if (name == kQuick) line += " " + word;
+    const auto option = std::find_if(kOptionsWithValue.begin(), kOptionsWithValue.end(),
+                                     [&](const Option& known) { return known.name == name; });
+    if (option == kOptionsWithValue.end()) continue;
+    const bool next_is_value = word.size() <= name.size() + 1 && i + 1 < argv.size();  // "--seed 7", "--seed= 7"
+    if (option->changes_row) line += " " + shell_quoted(word) + (next_is_value ? " " + shell_quoted(argv[i + 1]) : "");
+    if (next_is_value) ++i;
   }
   return line;
 }
@@ -77,7 +96,7 @@ Json results_json(const Sweep& sweep, const RunInfo& run, const RecordsById& rec
     json["reproduce"] = reproduce_line(sweep.path, row.id, run.argv);
     rows.push_back(std::move(json));
   }
-  return {{"schema", "inferometer.results/1"},
+  return {{"schema", kSchema},
           {"name", sweep.name},
           {"started_at", run.started_at},
           {"finished_at", run.finished_at},
@@ -86,6 +105,22 @@ Json results_json(const Sweep& sweep, const RunInfo& run, const RecordsById& rec
           {"seed", run.seed},
           {"environment", environment_json(run.host, run.devices, run.argv)},
           {"rows", std::move(rows)}};
+}
+
+std::optional<std::size_t> rows_in_results_file(const std::string& path) {
+  std::string key;  // of the outermost object
+  std::size_t rows = 0;
+  // Rows are counted and dropped: a file of many is much larger than its text once it is parsed.
+  const auto keep = [&](int depth, Json::parse_event_t event, const Json& parsed) {
+    if (depth == 1 && event == Json::parse_event_t::key) key = parsed.get<std::string>();
+    if (depth == 2 && event == Json::parse_event_t::object_start && key == "rows") ++rows;
+    return depth < 2;
+  };
+  std::ifstream file(path, std::ios::binary);
+  const Json json = Json::parse(file, keep, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("schema") || !json.at("schema").is_string()) return std::nullopt;
+  if (!json.at("schema").get<std::string>().starts_with(kAnySchema)) return std::nullopt;
+  return rows;
 }
 
 }  // namespace inferometer

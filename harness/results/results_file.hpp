@@ -43,4 +43,7 @@ struct RunInfo {
 // Rows of the sweep without a record (an interrupted run) are left out.
 Json results_json(const Sweep& sweep, const RunInfo& run, const RecordsById& records);
 
+// Of the results file `path`; none when it cannot be read, or is no results file of this program, of whatever version.
+std::optional<std::size_t> rows_in_results_file(const std::string& path);
+
 }  // namespace inferometer

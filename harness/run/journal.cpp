@@ -63,6 +63,7 @@ std::string difference(const JournalHeader& now, const JournalHeader& journal) {
   compare("device", now.device, journal.device);
   compare("driver", now.driver, journal.driver);
   compare("seed", std::to_string(now.seed), std::to_string(journal.seed));
+  compare("threads_used", std::to_string(now.devices.threads_used), std::to_string(journal.devices.threads_used));
   return text;
 }
 

@@ -30,7 +30,7 @@ struct JournalHeader {
   std::string driver;
   std::uint64_t seed = 1;
   std::string started_at;
-  DeviceReport devices;
+  DeviceReport devices;  // with threads_used, which a CPU row's time depends on
 };
 
 // "config_sha256 is 12ab..., the journal's 98cd..."; empty: rows of both belong together.

@@ -6,8 +6,9 @@
 
 namespace inferometer {
 
-// The file that `output` names, symbolic links followed, its folder made if it is not there. Throws OutputError when a
-// regular file cannot be put there.
+// The file that `output` names, symbolic links followed (to files that are not there yet, too), its folder made if it
+// is not there. Throws OutputError when a regular file cannot be put there, or one is there that is not empty and no
+// results file: nobody's notes are overwritten.
 std::string resolve_output(const std::string& output);
 
 // Throws OutputError when there is no room beside `path` for the journal and the results of `rows` rows.

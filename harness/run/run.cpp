@@ -6,7 +6,9 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <string_view>
 #include <system_error>
+#include <unordered_set>
 
 #include "harness/results/file_write.hpp"
 #include "harness/results/progress.hpp"
@@ -104,10 +106,10 @@ class Run {
     header_.started_at = earlier_->header.started_at;
     header_.devices = earlier_->header.devices;
     refuse_another_run();
+    refuse_other_rows();
     for (const Record& record : earlier_->records) records_[record.id] = record;
     measured_ = records_.size();
-    say("resuming: " + std::to_string(measured_) + " of " + std::to_string(sweep_.rows.size()) + " rows are in " +
-        journal_.path());
+    say("resuming: " + rows_measured() + " are in " + journal_.path());
   }
 
   void refuse_another_run() const {
@@ -115,7 +117,24 @@ class Run {
       throw OutputError("cannot resume from " + journal_.path() + ": " + what + "; run without --resume to start over");
   }
 
+  // Rows of the same config that this command leaves out: they would be neither in its results nor, once it is
+  // through, in the journal.
+  void refuse_other_rows() const {
+    std::unordered_set<std::string_view> ids;
+    for (const SweepRow& row : sweep_.rows) ids.insert(row.id);
+    const auto others = std::count_if(earlier_->records.begin(), earlier_->records.end(),
+                                      [&](const Record& record) { return !ids.contains(record.id); });
+    if (others != 0)
+      throw OutputError("cannot resume from " + journal_.path() + ": " + std::to_string(others) + " of its " +
+                        std::to_string(earlier_->records.size()) +
+                        " rows are not among the rows of this command; resume without --row, or choose another -o");
+  }
+
   std::size_t rows_left() const { return sweep_.rows.size() - records_.size(); }
+
+  std::string rows_measured() const {
+    return std::to_string(measured_) + " of " + std::to_string(sweep_.rows.size()) + " rows";
+  }
 
   void measure() {
     if (rows_left() == 0) return;
@@ -155,10 +174,17 @@ class Run {
     }
   }
 
-  // False when the file could not be written; then the journal keeps the rows.
+  // False when the file could not be written; then the journal keeps the rows, as it does when part of a run would
+  // take the place of more rows from an earlier one.
   bool write_results() {
     if (measured_ == 0) {
       say("nothing was measured; " + output_ + " is left as it is");
+      return true;
+    }
+    const bool complete = measured_ == sweep_.rows.size();
+    if (const auto older = complete ? std::nullopt : rows_in_results_file(output_); older && *older > measured_) {
+      say(rows_measured() + " are in " + journal_.path() + "; " + output_ + " still is the older one, with " +
+          std::to_string(*older) + " rows; run the same command with --resume to finish this run");
       return true;
     }
     const RunInfo info{.started_at = header_.started_at,
@@ -177,12 +203,11 @@ class Run {
           ": make room and run again with --resume");
       return false;
     }
-    if (measured_ == sweep_.rows.size()) {
+    if (complete) {
       journal_.remove();
       if (!options_.quiet) say("results are in " + output_);
     } else {
-      say(std::to_string(measured_) + " of " + std::to_string(sweep_.rows.size()) + " rows are in " + output_ +
-          "; run the same command with --resume to measure the others");
+      say(rows_measured() + " are in " + output_ + "; run the same command with --resume to measure the others");
     }
     return true;
   }

@@ -81,3 +81,17 @@ TEST_CASE("reproduce: repeats what changes a row, quoted for a shell", "[results
         "./inferometer run 'my sweep.json' --row 0123 --set dtype=bf16 --set 'n=1 2' --seed=7 --quick "
         "--variants 'cpu.*,it'\\''s'");
 }
+
+TEST_CASE("reproduce: each word is an option or a value as the command line took it", "[results]") {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{"run", "--device", "1", "a.json"}, " --device 1"},
+      {{"run", "--device=1", "a.json"}, " --device=1"},
+      {{"run", "--seed=", "7", "a.json"}, " --seed= 7"},
+      {{"run", "--quick=true", "a.json"}, " --quick=true"},
+      {{"run", "-o", "--seed", "a.json"}, ""},  // a file of that name
+      {{"run", "--output", "--quick", "--row", "--set", "--filter", "--device", "a.json"}, ""},
+      {{"run", "--set", "--seed", "a.json"}, " --set --seed"},
+  };
+  for (const auto& [argv, options] : cases)
+    CHECK(reproduce_line("a.json", "0123", argv) == "./inferometer run a.json --row 0123" + options);
+}

@@ -54,6 +54,12 @@ inline Json read_json(const std::string& path) {
   return Json::parse(read_text(path));
 }
 
+// What an earlier run of `rows` rows may have left at the output.
+inline std::string older_results(std::size_t rows) {
+  const Json row = {{"id", "older"}, {"problem", {{"n", 1}}}, {"metrics", Json::array({Json::object()})}};
+  return Json{{"rows", Json(rows, row)}, {"config", {{"rows", {1, 2}}}}, {"schema", "inferometer.results/1"}}.dump();
+}
+
 struct CopyRow {
   std::string variant = "cpu.right";
   std::int64_t n = 4096;

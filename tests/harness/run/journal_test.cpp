@@ -90,7 +90,9 @@ TEST_CASE("journal: names everything in which two runs differ", "[run][journal]"
   JournalHeader other = header();
   other.driver = "";
   other.seed = 8;
-  CHECK(difference(other, header()) == "driver is none, the journal's is 580; seed is 8, the journal's is 7");
+  other.devices.threads_used = 2;
+  CHECK(difference(other, header()) ==
+        "driver is none, the journal's is 580; seed is 8, the journal's is 7; threads_used is 2, the journal's is 1");
 }
 
 TEST_CASE("journal: is held by one process, and an untouched new file is removed", "[run][journal]") {

@@ -123,6 +123,121 @@ TEST_CASE("resume: rows of another run are refused with what differs", "[run][re
   CHECK(read_text(output + "l") == journal);
 }
 
+TEST_CASE("resume: a command that leaves out rows of the journal is refused, and they stay", "[run][resume]") {
+  const ScratchFolder folder;
+  const std::string output = folder / "r.json";
+  ChildRun run(slow_sweep(), {.output = output});
+  ChildRun::wait_until([&] { return journal_rows(output + "l").size() >= 2; });
+  kill(run.pid(), SIGKILL);
+  run.wait();
+  const std::string journal = read_text(output + "l");
+  Sweep last_row = slow_sweep();  // as --row makes it: the same config, fewer rows
+  last_row.rows.erase(last_row.rows.begin(), last_row.rows.end() - 1);
+  const ChildResult result = run_in_child(last_row, {.output = output, .resume = true});
+  INFO(result.err);
+  CHECK(result.exit_code == 2);
+  CHECK(result.err.find("rows are not among the rows of this command") != std::string::npos);
+  CHECK(read_text(output + "l") == journal);
+  CHECK_FALSE(std::filesystem::exists(output));
+}
+
+TEST_CASE("resume: a journal of a part of the rows is taken up by the whole", "[run][resume]") {
+  const ScratchFolder folder;
+  const std::string output = folder / "r.json";
+  Sweep part = copy_sweep({{"cpu.right"}, {"cpu.endless"}});
+  const Sweep whole = copy_sweep({{"cpu.right"}, {"cpu.chatty"}, {.variant = "cpu.right", .n = 100}});
+  ChildRun run(part, {.output = output});
+  ChildRun::wait_until([&] { return !journal_rows(output + "l").empty(); });
+  kill(run.pid(), SIGKILL);
+  run.wait();
+  const ChildResult result = run_in_child(whole, {.output = output, .resume = true});
+  INFO(result.err);
+  CHECK(result.exit_code == 0);
+  CHECK(result.err.find("resuming: 1 of 3 rows") != std::string::npos);
+  CHECK(result.err.find("[1/2]") != std::string::npos);
+  CHECK(read_json(output).at("rows").size() == 3);
+}
+
+TEST_CASE("resume: another number of threads is another run", "[run][resume]") {
+  const ScratchFolder folder;
+  const std::string output = folder / "r.json";
+  ChildRun run(slow_sweep(), {.output = output});
+  ChildRun::wait_until([&] { return !journal_rows(output + "l").empty(); });
+  kill(run.pid(), SIGKILL);
+  run.wait();
+  std::string journal = read_text(output + "l");
+  const std::string field = R"("threads_used":)";
+  REQUIRE(journal.find(field) != std::string::npos);
+  journal.insert(journal.find(field) + field.size(), "1");  // 2 becomes 12: no need of a machine that has both
+  write_text(output + "l", journal);
+  const ChildResult result = run_in_child(slow_sweep(), {.output = output, .resume = true});
+  CHECK(result.exit_code == 2);
+  CHECK(result.err.find("threads_used is ") != std::string::npos);
+  CHECK(read_text(output + "l") == journal);
+}
+
+TEST_CASE("run: interrupted, it leaves an older file of more rows until it is resumed to its end", "[run][files]") {
+  const ScratchFolder folder;
+  const std::string output = folder / "r.json";
+  const std::string old = older_results(slow_sweep().rows.size());
+  write_text(output, old);
+  ChildRun run(slow_sweep(), {.output = output});
+  ChildRun::wait_until([&] { return !journal_rows(output + "l").empty(); });
+  kill(run.pid(), SIGINT);
+  const ChildResult interrupted = run.wait();
+  INFO(interrupted.err);
+  CHECK(interrupted.exit_code == 130);
+  CHECK(read_text(output) == old);
+  CHECK(interrupted.err.find("still is the older one, with 5 rows") != std::string::npos);
+  CHECK(interrupted.err.find("--resume") != std::string::npos);
+  const std::vector<std::string> measured = journal_rows(output + "l");
+  REQUIRE_FALSE(measured.empty());
+
+  CHECK(run_in_child(slow_sweep(), {.output = output, .resume = true}).exit_code == 0);
+  const Json rows = read_json(output).at("rows");
+  CHECK(rows.size() == slow_sweep().rows.size());
+  check_contains(rows, measured.front());
+}
+
+TEST_CASE("run: only results files, whole and empty ones, are replaced", "[run][files]") {
+  const ScratchFolder folder;
+  const std::string output = folder / "important.txt";
+  for (const std::string& theirs :
+       {std::string("my notes\n"), std::string(R"({"schema": "inferometer.sweep/1"})"), std::string("[1]"),
+        std::string(R"({"schema": 1})"), older_results(2) + "and more", std::string(" ")}) {
+    write_text(output, theirs);
+    const ChildResult result = run_in_child(copy_sweep({{"cpu.endless"}}), {.output = output});
+    INFO(theirs << ": " << result.err);
+    CHECK(result.exit_code == 2);
+    CHECK(result.err.find("cannot be read as a results file") != std::string::npos);
+    CHECK(read_text(output) == theirs);
+    CHECK_FALSE(std::filesystem::exists(output + "l"));
+  }
+  for (const std::string& ours : {std::string(), older_results(3)}) {
+    write_text(output, ours);
+    CHECK(run_in_child(copy_sweep({{"cpu.right"}}), {.output = output}).exit_code == 0);
+    CHECK(read_json(output).at("rows").size() == 1);
+  }
+}
+
+TEST_CASE("run: symbolic links are followed, to a file that is not there yet too", "[run][files]") {
+  const ScratchFolder folder;
+  std::filesystem::create_directory(folder / "links");
+  std::filesystem::create_symlink("second", folder / "links/first");
+  std::filesystem::create_symlink("../target.json", folder / "links/second");
+  for (int times = 0; times < 2; ++times) {  // dangling, then live
+    CHECK(run_in_child(copy_sweep({{"cpu.right"}}), {.output = folder / "links/first"}).exit_code == 0);
+    CHECK(std::filesystem::is_symlink(folder / "links/first"));
+    CHECK(std::filesystem::is_symlink(folder / "links/second"));
+    CHECK(std::filesystem::is_regular_file(std::filesystem::symlink_status(folder / "target.json")));
+    CHECK(read_json(folder / "target.json").at("rows").size() == 1);
+  }
+  std::filesystem::create_symlink("loop", folder / "loop");
+  const ChildResult loop = run_in_child(copy_sweep({{"cpu.endless"}}), {.output = folder / "loop"});
+  CHECK(loop.exit_code == 2);
+  CHECK(loop.err.find("cannot write " + (folder / "loop")) != std::string::npos);
+}
+
 TEST_CASE("run: two runs never write one file", "[run][files]") {
   const ScratchFolder folder;
   const std::string output = folder / "r.json";
@@ -160,14 +275,15 @@ TEST_CASE("run: a path that cannot be written is found before the first row", "[
 TEST_CASE("run: a full disk is found before the first row and damages nothing", "[run][files]") {
   const ScratchFolder folder;
   const std::string output = folder / "r.json";
-  write_text(output, "old");
+  const std::string old = older_results(1);
+  write_text(output, old);
   const ChildResult result = run_in_child(copy_sweep({{"cpu.endless"}}), {.output = output}, [] {
     const rlimit limit{4096, 4096};  // less than one row needs
     setrlimit(RLIMIT_FSIZE, &limit);
   });
   INFO(result.err);
   CHECK(result.exit_code == 2);
-  CHECK(read_text(output) == "old");
+  CHECK(read_text(output) == old);
   CHECK_FALSE(std::filesystem::exists(output + "l"));
 }
 
