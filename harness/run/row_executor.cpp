@@ -1,6 +1,7 @@
 #include "harness/run/row_executor.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 
 #include "harness/results/record_json.hpp"
@@ -10,10 +11,9 @@
 namespace inferometer {
 namespace {
 
-using Clock = WorkerProcess::Clock;
+using Clock = Deadline::Clock;
 
 constexpr std::chrono::seconds kHelloTime{180};  // opening a GPU takes seconds, measuring all ceilings less than 30
-constexpr std::chrono::milliseconds kTick{500};
 constexpr int kStartAttempts = 2;
 
 std::chrono::nanoseconds from_seconds(double seconds) {
@@ -40,14 +40,16 @@ std::string describe_end(WorkerProcess& worker, const std::string& phase) {
 WorkerExecutor::WorkerExecutor(SessionConfig config, const InterruptGuard& interrupt, RunObserver& observer)
     : config_(std::move(config)), interrupt_(interrupt), observer_(observer) {}
 
-WorkerExecutor::Wait WorkerExecutor::wait(Clock::time_point deadline, Json& message) {
+WorkerExecutor::Wait WorkerExecutor::wait(Deadline& deadline, Json& message) {
   while (true) {
-    switch (worker_->wait(std::min(deadline, Clock::now() + kTick), interrupt_.fd(), message)) {
+    const WorkerProcess::Event event = worker_->wait(deadline.next_look(), interrupt_.fd(), message);
+    deadline.look(Clock::now());
+    switch (event) {
       case WorkerProcess::Event::message: return Wait::message;
       case WorkerProcess::Event::gone: return Wait::gone;
       case WorkerProcess::Event::interrupt: worker_.reset(); throw Interrupted();
       case WorkerProcess::Event::timeout:
-        if (Clock::now() >= deadline) return Wait::timeout;
+        if (deadline.passed()) return Wait::timeout;
         observer_.tick();
     }
   }
@@ -58,7 +60,8 @@ bool WorkerExecutor::start_worker(std::string& why) {
   observer_.phase("start");
   Json message;
   Wait answer = Wait::gone;
-  if (worker_->send(start_message(config_))) answer = wait(Clock::now() + kHelloTime, message);
+  Deadline deadline(Clock::now(), kHelloTime);
+  if (worker_->send(start_message(config_))) answer = wait(deadline, message);
   if (answer == Wait::message && text_from(message.at("type")) == "hello") {
     config_.known = device_report_from_json(message.at("devices"));
     return true;
@@ -90,7 +93,7 @@ Record WorkerExecutor::run(const SweepRow& row) {
 }
 
 Record WorkerExecutor::await_result(const SweepRow& row) {
-  const auto deadline = Clock::now() + from_seconds(config_.row.limits.row_seconds);
+  Deadline deadline(Clock::now(), from_seconds(config_.row.limits.row_seconds));
   Json message;
   while (true) {
     switch (wait(deadline, message)) {

@@ -1,11 +1,11 @@
 // Runs rows somewhere: in a worker process that may die, or in this process.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
 
+#include "harness/run/deadline.hpp"
 #include "harness/run/interrupt.hpp"
 #include "harness/run/session.hpp"
 #include "harness/run/worker_process.hpp"
@@ -44,7 +44,7 @@ class WorkerExecutor : public RowExecutor {
 
  private:
   enum class Wait { message, gone, timeout };
-  Wait wait(WorkerProcess::Clock::time_point deadline, Json& message);  // throws Interrupted
+  Wait wait(Deadline& deadline, Json& message);  // throws Interrupted
   bool start_worker(std::string& why);
   Record await_result(const SweepRow& row);
 

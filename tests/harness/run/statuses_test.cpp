@@ -138,6 +138,22 @@ TEST_CASE("run: a hang is killed at the limit and the sweep goes on", "[run][wor
   CHECK(rows.at(1).at("status") == "ok");
 }
 
+TEST_CASE("run: a row that is stopped with its run, as by Ctrl-Z, may go on afterwards", "[run][worker]") {
+  const ScratchFolder folder;
+  const std::string output = folder / "r.json";
+  Sweep sweep = copy_sweep({{"cpu.right"}, {.variant = "cpu.right", .n = 100, .sleep_ms = 100}});
+  sweep.limits.row_seconds = 5;
+  const auto stopped = std::chrono::seconds(6);  // longer than a row may take
+  ChildRun run(sweep, {.output = output});
+  ChildRun::wait_until([&] { return !journal_rows(output + "l").empty(); });
+  const pid_t worker = run.worker();
+  for (const pid_t process : {run.pid(), worker}) kill(process, SIGSTOP);
+  std::this_thread::sleep_for(stopped);
+  for (const pid_t process : {worker, run.pid()}) kill(process, SIGCONT);
+  CHECK(run.wait().exit_code == 0);
+  CHECK(read_json(output).at("rows").at(1).at("status") == "ok");
+}
+
 TEST_CASE("run: a metric that is not finite is null and the row says so", "[run][json]") {
   const ScratchFolder folder;
   const std::string output = folder / "r.json";
@@ -163,7 +179,8 @@ TEST_CASE("run: --in-process measures without a worker", "[run]") {
 TEST_CASE("run: a worker that cannot start ends the run and leaves the old results alone", "[run][worker]") {
   const ScratchFolder folder;
   const std::string output = folder / "r.json";
-  write_text(output, "old");
+  const std::string old = older_results(1);
+  write_text(output, old);
   const ChildResult result = run_in_child(copy_sweep({{"cpu.right"}, {"cpu.chatty"}}), {.output = output},
                                           [] { setenv(kDieAtStart, "1", 1); });
   INFO(result.err);
@@ -171,6 +188,6 @@ TEST_CASE("run: a worker that cannot start ends the run and leaves the old resul
   CHECK(result.err.find("no worker process came up, twice: worker process killed by SIGABRT in phase start") !=
         std::string::npos);
   CHECK(result.out.find("crashed") != std::string::npos);
-  CHECK(read_text(output) == "old");
+  CHECK(read_text(output) == old);
   CHECK_FALSE(std::filesystem::exists(output + "l"));
 }
