@@ -53,7 +53,7 @@ TEST_CASE("record: a number that is not finite becomes null, and the reason name
 TEST_CASE("record: text that is not UTF-8 still makes valid JSON", "[results][json]") {
   Record record = sample_record();
   record.reason = "last lines: \xff\xfe \"quoted\"\n</script>";
-  CHECK_NOTHROW(static_cast<void>(Json::parse(to_line(record_json(record)))));
+  CHECK(Json::accept(to_line(record_json(record))));
   CHECK(to_line(record_json(record)).find('\n') == std::string::npos);
 }
 
