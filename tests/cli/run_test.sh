@@ -29,7 +29,7 @@ cat >tiny.json <<'JSON'
  "variants": ["cpu.naive", "cpu.flash"], "baseline": "cpu.naive",
  "fixed": {"q_heads": 2, "kv_heads": 1, "head_dim": 32, "dtype": "f32"},
  "axes": {"seq_len": [16, 33], "causal": [false, true]},
- "measure": {"min_samples": 5, "max_samples": 10, "max_seconds": 0.05, "cache": "warm"}}
+ "measure": {"min_samples": 20, "max_samples": 60, "max_seconds": 0.2, "cache": "warm"}}
 JSON
 # variant OLD NEW FILE: tiny.json with one text replaced.
 variant() { sed "s|$1|$2|" tiny.json >"$3"; }
@@ -126,7 +126,7 @@ expect 2 'would overwrite the config tiny.json' run tiny.json -o tiny.json
 expect 2 'would overwrite the config' run tiny.json -o link.json
 expect 2 'would overwrite the config' run tiny.json -o .
 expect 2 'would overwrite the config tiny.jsonl' run tiny.jsonl -o ./tiny.json
-cmp -s tiny.json tiny.jsonl && [ "$(sha256sum <tiny.json)" = "$before" ] || fail 'configs' 'one was overwritten'
+if ! cmp -s tiny.json tiny.jsonl || [ "$(sha256sum <tiny.json)" != "$before" ]; then fail 'configs' 'one was overwritten'; fi
 
 # Options that are not what they seem.
 for seed in -1 18446744073709551616 '' 0x10 '1 ' +1; do expect 2 '--seed must be' run tiny.json --dry-run --seed "$seed"; done
@@ -181,7 +181,10 @@ cat >slow.json <<'JSON'
 JSON
 "$program" run slow.json -o slow.out --quiet >slow.log 2>&1 &
 child=$!
-sleep 4
+for _ in $(seq 600); do  # until two rows are in the journal, after its header
+  [ "$(wc -l 2>/dev/null <slow.outl)" -ge 3 ] 2>/dev/null && break
+  sleep 0.1
+done
 kill -INT "$child"
 wait "$child"
 code=$?

@@ -77,7 +77,7 @@ inline Sweep copy_sweep(const std::vector<CopyRow>& rows) {
   sweep.config_text = R"({"name": "copy"})";
   sweep.config_sha256 = std::string(64, 'c');
   sweep.measure = {
-      .cache = CacheMode::cold, .min_samples = 5, .max_samples = 20, .max_seconds = 0.05, .relative_ci = 0.1};
+      .cache = CacheMode::cold, .min_samples = 15, .max_samples = 40, .max_seconds = 0.2, .relative_ci = 0.1};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     std::string id = std::to_string(i);
     id.insert(0, 12 - id.size(), '0');
