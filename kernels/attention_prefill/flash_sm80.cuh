@@ -10,9 +10,9 @@
 
 #include "kernels/attention_prefill/flash_sm80_params.hpp"
 #include "kernels/attention_prefill/online_softmax.cuh"
-#include "kernels/common/swizzled_tile.cuh"
 #include "kernels/attention_prefill/visible_keys.cuh"
 #include "kernels/common/half_ops.cuh"
+#include "kernels/common/swizzled_tile.cuh"
 #include "kernels/ptx/cp_async.cuh"
 #include "kernels/ptx/ldmatrix.cuh"
 #include "kernels/ptx/mma.cuh"
