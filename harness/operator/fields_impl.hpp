@@ -53,6 +53,7 @@ template <class Problem>
 Problem problem_from_fields(const std::vector<Field<Problem>>& description, const std::vector<FieldAlias>& aliases,
                             const Fields& given) {
   std::vector<std::string> names;
+  names.reserve(description.size());
   for (const Field<Problem>& field : description) names.emplace_back(field.name);
   Problem problem{};
   for (const auto& [name, value] : detail::expand_aliases(names, aliases, given)) {

@@ -95,7 +95,7 @@ bool is_lost(Device& device) {
 }  // namespace
 
 RowRunner::RowRunner(Device& host, Device* gpu, const DeviceReport& report, Settings settings)
-    : host_(host), gpu_(gpu), report_(report), settings_(std::move(settings)) {}
+    : host_(host), gpu_(gpu), report_(report), settings_(settings) {}
 
 RowOutcome RowRunner::run(const SweepRow& sweep_row, const PhaseCallback& phase) {
   RowOutcome outcome;
