@@ -40,6 +40,7 @@ std::vector<Pair> sample_pairs(const Problem& p, const std::vector<std::int32_t>
   std::sort(flat.begin(), flat.end());
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   std::vector<Pair> pairs;
+  pairs.reserve(flat.size());
   for (const std::int64_t pair : flat) pairs.push_back({pair / p.kv_heads, pair % p.kv_heads});
   return pairs;
 }
