@@ -22,7 +22,7 @@
 // Quantising a group of elements x, all in f32, each operation rounded once to nearest even:
 //   scale = f16(max |x| / largest code), at most 65504; largest code: 127, 7, or 448 for FP8
 //   code  = x * (1 / scale), rounded to the nearest code, ties to even, and clamped to +- the largest code;
-//           0 where the scale is 0
+//           0 where the scale is 0; an FP8 code keeps the sign of a zero that it rounds to
 // The scale is rounded before it is used, so that codes and stored scale belong together.
 #pragma once
 
