@@ -1,4 +1,4 @@
-// What a KV cache refuses, as a type to tell faults apart and a sentence to read.
+// What a contiguous KV cache refuses, as a type to tell faults apart and a sentence to read.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,10 @@ namespace inferometer {
 
 enum class KvCacheFault : std::uint8_t {
   unknown_layer,
-  wrong_size,     // keys or values that are no whole number of tokens, or not as many of each; an impossible count
-  full,           // no room for the tokens: past the capacity, or no free block left in the pool
-  unknown_token,  // past the length of its sequence
-  unknown_block,  // no block of this pool
-  not_owned,      // a block freed twice, or never taken
-  freed,          // a sequence used, or freed again, after its end
+  wrong_size,  // keys or values that are no whole number of tokens, or not as many of each; an impossible count
+  full,        // no room for the tokens: past the capacity
+  never_fits,  // more than the whole memory, or the longest sequence, holds
+  not_owned,   // a range released twice, or never reserved
 };
 
 // Whoever throws it has changed nothing.
