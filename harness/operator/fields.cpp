@@ -29,6 +29,12 @@ std::string shown(const Value& value) {
   throw ProblemError(field, field + " must be " + allowed + ", got " + came);
 }
 
+[[noreturn]] void refuse_word(std::string_view name, const std::vector<std::string>& allowed, const Value& came) {
+  const auto* text = std::get_if<std::string>(&came);
+  const std::string nearest = text != nullptr ? nearest_word(*text, allowed) : std::string{};
+  refuse(name, "one of " + joined(allowed), shown(came) + (nearest.empty() ? "" : ", nearest is '" + nearest + "'"));
+}
+
 std::string integer_range(std::int64_t min, std::int64_t max) {
   return "from " + std::to_string(min) + " to " + std::to_string(max);
 }
@@ -142,9 +148,25 @@ Dtype read_dtype(std::string_view name, const std::vector<Dtype>& allowed, const
   const auto* text = std::get_if<std::string>(&value);
   const auto dtype = text != nullptr ? parse_dtype(*text) : std::nullopt;
   if (dtype && std::find(allowed.begin(), allowed.end(), *dtype) != allowed.end()) return *dtype;
-  const std::vector<std::string> words = dtype_names(allowed);
-  const std::string nearest = text != nullptr ? nearest_word(*text, words) : std::string{};
-  refuse(name, "one of " + joined(words), shown(value) + (nearest.empty() ? "" : ", nearest is '" + nearest + "'"));
+  refuse_word(name, dtype_names(allowed), value);
+}
+
+double read_real(std::string_view name, double min, double max, const Value& value) {
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  const auto* real = std::get_if<double>(&value);
+  const double number = real != nullptr ? *real : integer != nullptr ? static_cast<double>(*integer) : 0;
+  const bool is_number = real != nullptr || integer != nullptr;
+  if (!is_number || !(number >= min && number <= max))  // NaN is within no range
+    refuse(name, "a number from " + number_text(min) + " to " + number_text(max), shown(value));
+  return number + 0.0;  // -0 becomes 0: one value, one text, one row id
+}
+
+std::string read_text(std::string_view name, const std::vector<std::string>& allowed, const Value& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  if (allowed.empty() && text == nullptr) refuse(name, "a text", shown(value));
+  if (!allowed.empty() && (text == nullptr || std::find(allowed.begin(), allowed.end(), *text) == allowed.end()))
+    refuse_word(name, allowed, value);
+  return *text;
 }
 
 std::vector<std::string> dtype_names(const std::vector<Dtype>& dtypes) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -32,18 +33,25 @@ class ProblemError : public std::invalid_argument {
   std::string field_;
 };
 
-// A function, since g++ 12 crashes on `= {}` in the template below.
+// Functions, since g++ 12 crashes on `= {}` in the template below.
 inline std::vector<Dtype> no_dtypes() { return {}; }
+inline std::vector<std::string> no_words() { return {}; }
 
-// One field of an operator's Problem struct. Integers and list elements lie in [min, max].
+// One field of an operator's Problem struct. Integers and list elements lie in [min, max], numbers in
+// [real_min, real_max].
 template <class Problem>
 struct Field {
   std::string_view name;
-  std::variant<std::int64_t Problem::*, bool Problem::*, Dtype Problem::*, std::vector<std::int64_t> Problem::*> member;
+  std::variant<std::int64_t Problem::*, bool Problem::*, Dtype Problem::*, std::vector<std::int64_t> Problem::*,
+               double Problem::*, std::string Problem::*>
+      member;
   std::string_view doc;  // meaning and unit, shown by `list operators`
   std::int64_t min = 1;
   std::int64_t max = std::int64_t{1} << 40;
-  std::vector<Dtype> dtypes = no_dtypes();  // allowed, for a Dtype field
+  std::vector<Dtype> dtypes = no_dtypes();      // allowed, for a Dtype field
+  std::vector<std::string> words = no_words();  // allowed, for a text field; empty: any text
+  double real_min = 0;
+  double real_max = std::numeric_limits<double>::max();
 };
 
 // A name that sets several fields at once: seq_len for q_len and kv_len.
@@ -55,10 +63,10 @@ struct FieldAlias {
 // What `list` and error messages need to know of a field, its type erased.
 struct FieldInfo {
   std::string name;
-  std::string type;  // "integer", "boolean", "dtype", "integer list"
+  std::string type;  // "integer", "boolean", "dtype", "integer list", "number", "text"
   std::string doc;
   Value default_value;
-  std::vector<std::string> allowed;  // dtypes; empty for other types
+  std::vector<std::string> allowed;  // dtypes or words; empty: no such list
 };
 
 // Reads `given` into a Problem, field by field; aliases are expanded first.

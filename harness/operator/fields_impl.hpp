@@ -18,6 +18,8 @@ std::int64_t read_integer(std::string_view name, std::int64_t min, std::int64_t 
 std::vector<std::int64_t> read_integers(std::string_view name, std::int64_t min, std::int64_t max, const Value& value);
 bool read_boolean(std::string_view name, const Value& value);
 Dtype read_dtype(std::string_view name, const std::vector<Dtype>& allowed, const Value& value);
+double read_real(std::string_view name, double min, double max, const Value& value);  // an integer will do
+std::string read_text(std::string_view name, const std::vector<std::string>& allowed, const Value& value);
 
 std::vector<std::string> dtype_names(const std::vector<Dtype>& dtypes);
 
@@ -27,6 +29,8 @@ constexpr std::string_view type_name() {
   if constexpr (std::is_same_v<Member, bool>) return "boolean";
   if constexpr (std::is_same_v<Member, Dtype>) return "dtype";
   if constexpr (std::is_same_v<Member, std::vector<std::int64_t>>) return "integer list";
+  if constexpr (std::is_same_v<Member, double>) return "number";
+  if constexpr (std::is_same_v<Member, std::string>) return "text";
 }
 
 template <class Problem, class Member>
@@ -36,6 +40,8 @@ void assign(const Field<Problem>& field, Member& member, const Value& value) {
   if constexpr (std::is_same_v<Member, Dtype>) member = read_dtype(field.name, field.dtypes, value);
   if constexpr (std::is_same_v<Member, std::vector<std::int64_t>>)
     member = read_integers(field.name, field.min, field.max, value);
+  if constexpr (std::is_same_v<Member, double>) member = read_real(field.name, field.real_min, field.real_max, value);
+  if constexpr (std::is_same_v<Member, std::string>) member = read_text(field.name, field.words, value);
 }
 
 template <class Member>
@@ -84,7 +90,7 @@ std::vector<FieldInfo> field_infos(const std::vector<Field<Problem>>& descriptio
                        .type = std::string(detail::type_name<std::remove_cvref_t<decltype(defaults.*member)>>()),
                        .doc = std::string(field.doc),
                        .default_value = detail::as_value(defaults.*member),
-                       .allowed = detail::dtype_names(field.dtypes)});
+                       .allowed = field.words.empty() ? detail::dtype_names(field.dtypes) : field.words});
     };
     std::visit(add, field.member);
   }

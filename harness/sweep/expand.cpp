@@ -15,6 +15,13 @@ namespace {
 
 constexpr std::size_t kMaxRows = 1'000'000;
 
+// `given` as the type of the field that `held` is of, where a field of that type takes it.
+std::optional<Value> typed_as(const Value& held, const Value& given) {
+  const auto* integer = std::get_if<std::int64_t>(&given);
+  if (std::holds_alternative<double>(held) && integer != nullptr) return static_cast<double>(*integer);
+  return held.index() == given.index() ? std::optional(given) : std::nullopt;
+}
+
 class Expansion {
  public:
   explicit Expansion(const SweepConfig& config) : config_(config), op_(*config.op), chosen_(config.dimensions.size()) {
@@ -88,8 +95,9 @@ class Expansion {
       for (const std::string& target : targets_of(name, op_)) {
         for (auto& [field, held] : problem) {
           if (field != target) continue;
-          if (held.index() != value.index()) return false;  // of a wrong type: no condition can read it
-          held = value;
+          const std::optional<Value> typed = typed_as(held, value);
+          if (!typed) return false;  // of a wrong type: no condition can read it
+          held = *typed;
         }
       }
     }

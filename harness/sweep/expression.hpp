@@ -2,7 +2,7 @@
 //
 //   or, and, not                 on conditions, in rising precedence
 //   == != < <= > >=  in, not in  compare numbers; == != also words and conditions; `x in [1, 2]` a list of literals
-//   + - * / %                    on integers, / rounds toward zero
+//   + - * / %                    on integers, / rounds toward zero; a field that is a number can only be compared
 //   names                        the operator's fields, its aliases, and `variant`
 //   128  2.5  'f16'  "f16"  true false  ( )
 //

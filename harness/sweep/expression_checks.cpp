@@ -72,6 +72,7 @@ void resolve_name(ExpressionNode& node, std::string_view name, const Operator& o
   if (field.type == "integer list")
     throw ExpressionError(node.column, in_quotes(name) + " is a list, which a condition cannot compare");
   node.type = field.type == "integer"   ? ExpressionType::integer
+              : field.type == "number"  ? ExpressionType::real
               : field.type == "boolean" ? ExpressionType::boolean
                                         : ExpressionType::word;
   node.words = field.allowed;

@@ -2,6 +2,7 @@
 #include "harness/operator/fields.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct Problem {
   bool causal = false;
   Dtype dtype = Dtype::f16;
   std::vector<std::int64_t> contexts;
+  double soft_cap = 0;
+  std::string format = "integer";
+  std::string trace;
 };
 
 const std::vector<Field<Problem>> kDescription = {
@@ -27,6 +31,9 @@ const std::vector<Field<Problem>> kDescription = {
     {.name = "causal", .member = &Problem::causal, .doc = "no later key"},
     {.name = "dtype", .member = &Problem::dtype, .doc = "elements", .dtypes = {Dtype::f16, Dtype::bf16}},
     {.name = "contexts", .member = &Problem::contexts, .doc = "lengths", .min = 0, .max = 100},
+    {.name = "soft_cap", .member = &Problem::soft_cap, .doc = "bound of scores", .real_max = 100},
+    {.name = "format", .member = &Problem::format, .doc = "of codes", .words = {"integer", "fp8_e4m3"}},
+    {.name = "trace", .member = &Problem::trace, .doc = "a file"},
 };
 const std::vector<FieldAlias> kAliases = {{.name = "seq_len", .targets = {"q_len", "kv_len"}}};
 
@@ -61,14 +68,15 @@ TEST_CASE("fields: given fields replace the defaults, aliases set all their targ
 
 TEST_CASE("fields: a described problem reads back as itself, in the operator's order", "[fields]") {
   const Fields described = fields_from_problem(kDescription, parsed({{"kv_len", kTwo}, {"batch", kTwo}}));
-  CHECK(to_string(described) == "batch=2 q_len=16 kv_len=2 causal=false dtype=f16 contexts=[]");
+  CHECK(to_string(described) ==
+        "batch=2 q_len=16 kv_len=2 causal=false dtype=f16 contexts=[] soft_cap=0.0 format=integer trace=");
   CHECK(fields_from_problem(kDescription, parsed(described)) == described);
 }
 
 TEST_CASE("fields: an unknown field is refused with the nearest one and all others", "[fields]") {
   CHECK(refusal({{"bacth", kTwo}}) ==
         "bacth: unknown field 'bacth', nearest is 'batch'; allowed: batch, q_len, kv_len, causal, dtype, contexts, "
-        "seq_len");
+        "soft_cap, format, trace, seq_len");
   CHECK(refusal({{"seqlen", kTwo}}).find("nearest is 'seq_len'") != std::string::npos);
 }
 
@@ -101,9 +109,36 @@ TEST_CASE("fields: a dtype is one of those the field allows", "[fields]") {
   CHECK(refusal({{"dtype", kTwo}}) == "dtype: dtype must be one of f16, bf16, got 2");
 }
 
+TEST_CASE("fields: a number is read from a number or an integer within its range", "[fields]") {
+  CHECK(parsed({{"soft_cap", 12.5}}).soft_cap == 12.5);
+  CHECK(parsed({{"soft_cap", std::int64_t{50}}}).soft_cap == 50.0);
+  CHECK(parsed({{"soft_cap", 100.0}}).soft_cap == 100.0);
+  const Fields described = fields_from_problem(kDescription, parsed({{"soft_cap", std::int64_t{50}}}));
+  CHECK(described[6].second == Value(50.0));
+  CHECK(fields_from_problem(kDescription, parsed(described)) == described);
+  CHECK(to_string(fields_from_problem(kDescription, parsed({{"soft_cap", -0.0}}))[6].second) == "0.0");
+  CHECK(refusal({{"soft_cap", 100.5}}) == "soft_cap: soft_cap must be a number from 0.0 to 100.0, got 100.5");
+  CHECK(refusal({{"soft_cap", std::int64_t{-1}}}) == "soft_cap: soft_cap must be a number from 0.0 to 100.0, got -1");
+  CHECK(refusal({{"soft_cap", std::string("50")}}) ==
+        "soft_cap: soft_cap must be a number from 0.0 to 100.0, got '50'");
+  CHECK(refusal({{"soft_cap", true}}) == "soft_cap: soft_cap must be a number from 0.0 to 100.0, got true");
+  CHECK(refusal({{"soft_cap", std::numeric_limits<double>::quiet_NaN()}}).ends_with("got nan"));
+}
+
+TEST_CASE("fields: a text is one of the words its field lists, or any where it lists none", "[fields]") {
+  CHECK(parsed({{"format", std::string("fp8_e4m3")}}).format == "fp8_e4m3");
+  CHECK(parsed({{"trace", std::string("data/a b.csv")}}).trace == "data/a b.csv");
+  CHECK(parsed({{"trace", std::string()}}).trace.empty());
+  CHECK(refusal({{"format", std::string("fp8_e4m")}}) ==
+        "format: format must be one of integer, fp8_e4m3, got 'fp8_e4m', nearest is 'fp8_e4m3'");
+  CHECK(refusal({{"format", std::string("zzz")}}) == "format: format must be one of integer, fp8_e4m3, got 'zzz'");
+  CHECK(refusal({{"format", kTwo}}) == "format: format must be one of integer, fp8_e4m3, got 2");
+  CHECK(refusal({{"trace", kTwo}}) == "trace: trace must be a text, got 2");
+}
+
 TEST_CASE("fields: infos say type, default and what is allowed", "[fields]") {
   const std::vector<FieldInfo> infos = field_infos(kDescription);
-  REQUIRE(infos.size() == 6);
+  REQUIRE(infos.size() == 9);
   CHECK(infos[1].type == "integer");
   CHECK(infos[1].default_value == Value(std::int64_t{16}));
   CHECK(infos[3].type == "boolean");
@@ -112,6 +147,13 @@ TEST_CASE("fields: infos say type, default and what is allowed", "[fields]") {
   CHECK(infos[4].allowed == std::vector<std::string>{"f16", "bf16"});
   CHECK(infos[5].type == "integer list");
   CHECK(infos[5].doc == "lengths");
+  CHECK(infos[6].type == "number");
+  CHECK(infos[6].default_value == Value(0.0));
+  CHECK(infos[6].allowed.empty());
+  CHECK(infos[7].type == "text");
+  CHECK(infos[7].default_value == Value(std::string("integer")));
+  CHECK(infos[7].allowed == std::vector<std::string>{"integer", "fp8_e4m3"});
+  CHECK(infos[8].allowed.empty());
 }
 
 TEST_CASE("fields: values show as JSON does, strings bare", "[fields]") {

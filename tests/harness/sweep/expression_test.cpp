@@ -147,6 +147,25 @@ TEST_CASE("expression: types are checked", "[sweep][expression]") {
                     "column 1: 'contexts' is a list, which a condition cannot compare");
 }
 
+TEST_CASE("expression: fields of numbers and of words compare, and only compare", "[sweep][expression]") {
+  Operator op;
+  op.fields = {{.name = "soft_cap", .type = "number", .doc = "", .default_value = 0.0, .allowed = {}},
+               {.name = "format", .type = "text", .doc = "", .default_value = std::string(), .allowed = {"a", "bc"}},
+               {.name = "trace", .type = "text", .doc = "", .default_value = std::string(), .allowed = {}}};
+  const auto with = [&op](const std::string& text) { return Expression(text, op, {"cpu.naive"}); };
+  const Fields row{{"soft_cap", 12.5}, {"format", std::string("bc")}, {"trace", std::string("x.csv")}};
+  for (const char* text : {"soft_cap == 12.5", "soft_cap > 12", "soft_cap in [1, 12.5]", "-soft_cap < 0",
+                           "format == 'bc'", "format not in ['a']", "trace == 'x.csv'", "trace != 'any'"}) {
+    INFO(text);
+    CHECK(with(text).holds(row, "cpu.naive"));
+    CHECK_FALSE(with("not (" + std::string(text) + ")").holds(row, "cpu.naive"));
+  }
+  CHECK_THROWS_WITH(with("format == 'bd'"), "column 11: unknown format 'bd', nearest is 'bc'; allowed: a, bc");
+  CHECK_THROWS_WITH(with("soft_cap + 1 > 2"), "column 1: '+' works on integers, not on a number");
+  CHECK_THROWS_WITH(with("soft_cap == 'bc'"), "column 10: cannot compare a number with a string");
+  CHECK_THROWS_WITH(with("trace < 'a'"), "column 7: '<' compares numbers, not a string");
+}
+
 TEST_CASE("expression: what cannot be computed is an error, not a wrap", "[sweep][expression]") {
   CHECK(refusal("1 / (batch - 4) == 1") == "column 3: division by zero");
   CHECK(refusal("1 % (batch - 4) == 1") == "column 3: division by zero");
