@@ -153,22 +153,28 @@ class BlockPool {
     std::int64_t capacity = 0;             // tokens
     std::int64_t known = 0;                // tokens in front whose content the pool knows
     std::int64_t published = 0;            // blocks in front that the prefix index has
-    Prefix prefix;                         // of those blocks
+    Prefix prefix = {};                    // of those blocks
     bool operator==(const Sequence&) const = default;
   };
 
   const Sequence& sequence(SequenceId id) const;
   Sequence& sequence(SequenceId id);
-  Sequence& insert(SequenceId id, std::int64_t prompt_tokens, std::int64_t max_new);
-  std::pmr::vector<std::int32_t> empty_table(std::int64_t capacity_blocks);
-  bool copies_on_append(const Sequence& s) const;
-  std::int64_t new_blocks(const Sequence& s, std::int64_t tokens) const;
+  void check_unused(SequenceId id) const;
+  Sequence& insert(SequenceId id, std::int64_t capacity);
+  // Free slots of the last block.
+  std::int64_t room(const Sequence& s) const { return std::ssize(s.table) * config_.block_size - s.length; }
+  bool must_copy(const Sequence& s) const;
+  std::int64_t checked_new_blocks(SequenceId id, const Sequence& s, std::int64_t tokens) const;
+  void check_append(SequenceId id, const Sequence& s, std::int64_t tokens) const;
   void grow(Sequence& s, std::int64_t tokens);
   void copy_last_block(Sequence& s);
   std::int32_t take_block();
-  void publish(Sequence& s, std::int64_t tokens);
+  bool is_published(std::int32_t block) const { return config_.prefix_reuse && index_.contains(block); }
+  void publish(Sequence& s);
   void end(SequenceId id, bool computed);
-  void release(std::int32_t block, std::int64_t filled);
+  void put_away(std::int32_t block);
+  std::vector<BlockStates::Holders> holders(std::vector<std::string>& broken) const;
+  void check_sequences(std::vector<std::string>& broken) const;
 
   BlockPoolConfig config_;
   BlockStates states_;

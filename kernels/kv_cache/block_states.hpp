@@ -15,16 +15,16 @@ class BlockStates {
  public:
   BlockStates(std::int32_t num_blocks, std::pmr::memory_resource* memory);
 
-  // A block without content: the one freed last, at first the lowest; kNoBlock when none is free.
+  // Gives a table a block without content: the one freed last, at first the lowest; kNoBlock when none is free.
   std::int32_t take_free();
-  // The cached block that was released longest ago, without its content; kNoBlock when none is cached.
-  std::int32_t evict();
+  // Gives a table the cached block that was released longest ago; kNoBlock when none is cached.
+  std::int32_t take_cached();
   // One more table holds the block, which is owned or cached.
   void add_reference(std::int32_t block);
-  // One table less holds it. Returns whether that was the last holder; then the caller puts it somewhere:
+  // One table less holds it. Returns whether that was the last holder; then the caller puts it into a list.
   bool drop_reference(std::int32_t block);
   void put_free(std::int32_t block);
-  void put_cached(std::int32_t block);  // to be evicted after all that are cached now
+  void put_cached(std::int32_t block);  // to be taken after all that are cached now
 
   // A copy that is to be made reads the source and writes the destination: neither may be given away until then.
   void hold_for_copy(std::int32_t source, std::int32_t destination);
@@ -42,14 +42,13 @@ class BlockStates {
 
   static constexpr std::int64_t bytes_per_block() { return sizeof(Block); }
 
-  // Sentences for what does not hold, given the tables that hold each block, the copies that read it and whether one
-  // writes it.
   struct Holders {
     std::int32_t tables = 0;
     std::int32_t reading_copies = 0;
-    bool writing_copy = false;
+    std::int32_t writing_copies = 0;
   };
-  void check(const std::vector<Holders>& holders, std::vector<std::string>& broken) const;
+  // Adds a sentence for everything that does not hold, given who holds each block. Returns which ones are cached.
+  std::vector<bool> check(const std::vector<Holders>& holders, std::vector<std::string>& broken) const;
 
   bool operator==(const BlockStates&) const = default;
 
@@ -74,9 +73,12 @@ class BlockStates {
 
   Block& at(std::int32_t block) { return blocks_[static_cast<std::size_t>(block)]; }
   const Block& at(std::int32_t block) const { return blocks_[static_cast<std::size_t>(block)]; }
+  static bool is_unheld(const Block& block) { return block.references == 0 && block.holds == 0; }
   void push_front(List& list, std::int32_t block);
   void push_back(List& list, std::int32_t block);
   void remove(List& list, std::int32_t block);
+  std::int32_t take_first(List& list);
+  std::vector<bool> check_list(const List& list, const std::string& name, std::vector<std::string>& broken) const;
 
   std::pmr::vector<Block> blocks_;
   List free_;
