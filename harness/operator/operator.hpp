@@ -74,6 +74,9 @@ struct OperatorSpec {
   std::vector<ExpectedSpan> (*expect)(const Problem&, const Inputs&, std::uint64_t seed, int threads) = nullptr;
   std::string_view reference;  // "cpu.naive in f64": how `expect` computes, for the record
   Tolerance (*tolerance)(const Problem&, std::string_view tensor) = nullptr;
+  // What must hold of outputs beside `expect`: balances, and what depends on the variant. A sentence when it does not
+  // hold, else empty. Pointers as for `metrics`.
+  std::string (*audit)(const Problem&, std::string_view variant, std::span<const void* const> tensors) = nullptr;
   // Figures beside the time, from the outputs of a run that passed: one host pointer a tensor, null for inputs.
   std::vector<Metric> (*metrics)(const Problem&, const Inputs&, std::span<const void* const> tensors,
                                  int threads) = nullptr;
@@ -94,6 +97,7 @@ struct Operator {
   std::function<Work(const void* problem)> work;
   std::function<std::vector<ExpectedSpan>(const void* problem, const Inputs&, std::uint64_t seed, int threads)> expect;
   std::function<Tolerance(const void* problem, std::string_view tensor)> tolerance;
+  std::function<std::string(const void* problem, std::string_view variant, std::span<const void* const> tensors)> audit;
   std::function<std::vector<Metric>(const void* problem, const Inputs&, std::span<const void* const> tensors,
                                     int threads)>
       metrics;
@@ -135,6 +139,9 @@ struct RegisterOperator {
     };
     op.tolerance = [spec, typed](const void* problem, std::string_view tensor) {
       return spec.tolerance(typed(problem), tensor);
+    };
+    op.audit = [spec, typed](const void* problem, std::string_view variant, std::span<const void* const> tensors) {
+      return spec.audit != nullptr ? spec.audit(typed(problem), variant, tensors) : std::string();
     };
     op.metrics = [spec, typed](const void* problem, const Inputs& inputs, std::span<const void* const> tensors,
                                int threads) {

@@ -227,6 +227,10 @@ double RowRunner::check(const ResolvedRow& row, Device& device, TensorSet& set, 
   const Inputs inputs(row.specs, settings_.seed);
   const auto tolerance = [&](std::string_view tensor) { return row.op->tolerance(row.problem.get(), tensor); };
   record.check = judge(views, expected(row, inputs), tolerance, row.op->reference, report_.threads_used);
+  if (record.check->passed) {
+    record.check->reason = row.op->audit(row.problem.get(), row.variant->name, pointers);
+    record.check->passed = record.check->reason.empty();
+  }
   if (!record.check->passed) {
     fail(record, Status::incorrect, record.check->reason);
   } else {

@@ -108,6 +108,7 @@ VariantRun run_variant(const std::string& operator_name, const std::string& vari
   run_once(variant, problem.get(), tensors.get(), device, guarded);
 
   std::vector<OutputView> views;
+  std::vector<const void*> pointers(specs.size(), nullptr);
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (specs[i].role != Role::output) continue;
     std::vector<std::byte>& raw = result.raw[specs[i].name];
@@ -115,12 +116,17 @@ VariantRun run_variant(const std::string& operator_name, const std::string& vari
     device.copy_to_host(raw.data(), memory.pointers[i], raw.size());
     result.outputs[specs[i].name] = to_floats(specs[i].dtype, raw.data(), 0, specs[i].elements());
     views.push_back({.spec = &specs[i], .data = raw.data()});
+    pointers[i] = raw.data();
   }
   const int threads = cpu_device().launch().threads;
   const std::vector<ExpectedSpan> expected = op.expect(problem.get(), Inputs(specs, seed), seed, threads);
   result.check = judge(
       views, expected, [&](std::string_view tensor) { return op.tolerance(problem.get(), tensor); }, op.reference,
       threads);
+  if (result.check.passed) {
+    result.check.reason = op.audit(problem.get(), variant.name, pointers);
+    result.check.passed = result.check.reason.empty();
+  }
   return result;
 }
 
