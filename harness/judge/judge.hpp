@@ -1,7 +1,8 @@
 // Decides whether outputs are right: written everywhere, and equal to the sampled reference within tolerance.
 //
-// Every element of every output is looked at: none may still hold the poison (all bits set) or be NaN. A tensor whose
-// expected values are all finite may hold no infinity anywhere; so a sample takes in a row of each kind that has one.
+// Every element of every output is looked at: none may still hold the poison or be NaN, but the unused ones, which must
+// hold the poison. A tensor whose expected values are all finite may hold no infinity anywhere; so a sample takes in a
+// row of each kind that has one.
 // Elements with an expected value are compared as Tolerance says.
 #pragma once
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "harness/operator/dtype.hpp"
+#include "harness/operator/tensor.hpp"
 
 namespace inferometer {
 
@@ -14,13 +14,14 @@ struct Findings {
 };
 
 struct Scan {
-  Findings unwritten;  // all bits set: the poison of before the launch
-  Findings nan;        // any other NaN
-  Findings infinite;
+  Findings unwritten;    // still holds the poison of before the launch
+  Findings nan;          // any other NaN
+  Findings infinite;     // of either sign
+  Findings overwritten;  // unused, and no longer the poison
 };
 
-// `data`: `elements` values of `dtype` on the host. Runs at the speed of memory where all values are finite.
-// i32 has no NaN: there only -1, the poison, is found.
-Scan scan_output(Dtype dtype, const void* data, std::int64_t elements, int threads);
+// `data`: the tensor on the host. Unused elements are looked at for the poison alone. Runs at the speed of memory where
+// all values are finite and none is unused. Integers have no NaN: there only the poison is found.
+Scan scan_output(const TensorSpec& spec, const void* data, int threads);
 
 }  // namespace inferometer

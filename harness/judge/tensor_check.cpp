@@ -98,10 +98,11 @@ void TensorJudge::complain_of(const Findings& findings, const std::string& is) {
 }
 
 void TensorJudge::look_at_all(bool may_be_infinite, int threads) {
-  const Scan scan = scan_output(output_.spec->dtype, output_.data, output_.spec->elements(), threads);
+  const Scan scan = scan_output(*output_.spec, output_.data, threads);
   complain_of(scan.unwritten, "was never written");
   complain_of(scan.nan, "is nan");
   if (!may_be_infinite) complain_of(scan.infinite, "is infinite");
+  complain_of(scan.overwritten, "was written, but is no part of the answer");
 }
 
 void TensorJudge::compare(const ExpectedSpan& span) {

@@ -31,8 +31,7 @@ class CpuDevice : public Device {
   void fill(const TensorSpec& spec, std::uint64_t seed, std::uint64_t tensor, void* destination) override {
     fill_host(spec, seed, tensor, destination, threads_);
   }
-  void set_all_bits(void* memory, std::size_t bytes) override { std::memset(memory, 0xff, bytes); }
-  void set_zero(void* memory, std::size_t bytes) override { std::memset(memory, 0, bytes); }
+  void set_bytes(void* memory, std::uint8_t value, std::size_t bytes) override { std::memset(memory, value, bytes); }
   void copy_to_host(void* destination, const void* source, std::size_t bytes) override {
     std::memcpy(destination, source, bytes);
   }

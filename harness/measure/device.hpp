@@ -62,8 +62,8 @@ class Device {
   virtual void* allocate(std::size_t bytes) = 0;  // 256-byte aligned; throws OutOfMemory
   virtual void release(void* memory) noexcept = 0;
   virtual void fill(const TensorSpec& spec, std::uint64_t seed, std::uint64_t tensor, void* destination) = 0;
-  virtual void set_all_bits(void* memory, std::size_t bytes) = 0;  // NaN in every float type
-  virtual void set_zero(void* memory, std::size_t bytes) = 0;
+  virtual void set_bytes(void* memory, std::uint8_t value, std::size_t bytes) = 0;
+  void set_zero(void* memory, std::size_t bytes) { set_bytes(memory, 0, bytes); }
   virtual void copy_to_host(void* destination, const void* source, std::size_t bytes) = 0;
   virtual void copy_from_host(void* destination, const void* source, std::size_t bytes) = 0;
   virtual void synchronize() = 0;  // throws what asynchronous work left behind

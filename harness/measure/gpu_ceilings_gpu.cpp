@@ -48,7 +48,7 @@ void measure_matmul(Ceilings& ceilings, Stream stream) {
   // was seen 6 % faster than f16 on an H200.
   const std::pair<MatmulKind, Dtype> sixteen_bit[] = {{MatmulKind::f16, Dtype::f16}, {MatmulKind::bf16, Dtype::bf16}};
   for (const auto& [kind, dtype] : sixteen_bit) {
-    launch_fill_normal(dtype, operands.get(), 2 * elements, stream_key(1, 0), normal_scale(1), stream);
+    launch_fill_normal(dtype, operands.get(), 2 * elements, stream_key(1, 0), normal_scale(1), /*offset=*/0, stream);
     ceilings.f16_flops_per_s = std::max(ceilings.f16_flops_per_s, rate(kind));  // an absent rate is below any other
   }
   launch_fill_random_bytes(operands.get(), static_cast<std::size_t>(2 * elements), /*key=*/4, stream);

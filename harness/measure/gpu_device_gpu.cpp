@@ -45,25 +45,27 @@ class GpuDevice : public Device {
 
   void fill(const TensorSpec& spec, std::uint64_t seed, std::uint64_t tensor, void* destination) override {
     select();
-    const Inputs checked({spec}, seed);  // refuses a source or an unused range that does not fit the tensor
-    const auto* const normal = std::get_if<Normal>(&spec.source);
-    if (spec.role == Role::output) return set_all_bits(destination, static_cast<std::size_t>(spec.bytes()));
-    if (normal == nullptr) {  // chosen values: made on the host
-      std::vector<std::byte> values(static_cast<std::size_t>(spec.bytes()));
+    check_spec(spec);
+    const auto bytes = static_cast<std::size_t>(spec.bytes());
+    const std::uint64_t key = stream_key(seed, tensor);
+    if (spec.role == Role::output) return set_bytes(destination, spec.poison, bytes);
+    if (const auto* const normal = std::get_if<Normal>(&spec.source)) {
+      launch_fill_normal(spec.dtype, destination, spec.elements(), key, normal_scale(normal->stddev),
+                         normal_offset(normal->mean, normal->stddev), stream_.get());
+    } else if (const auto* const random = std::get_if<RandomBytes>(&spec.source)) {
+      launch_fill_random_bytes(destination, bytes, key, stream_.get(), random->without_e4m3_nan);
+    } else {  // chosen values: made on the host
+      std::vector<std::byte> values(bytes);
       fill_host(spec, seed, tensor, values.data(), /*threads=*/1);
       return copy_from_host(destination, values.data(), values.size());
     }
-    launch_fill_normal(spec.dtype, destination, spec.elements(), stream_key(seed, tensor), normal_scale(normal->stddev),
-                       stream_.get());
-    for (const ElementRange& range : spec.unused) {
-      const auto element_bytes = static_cast<std::int64_t>(dtype_bytes(spec.dtype));
-      set_all_bits(static_cast<std::byte*>(destination) + range.begin * element_bytes,
-                   static_cast<std::size_t>((range.end - range.begin) * element_bytes));
-    }
+    for (const ElementRange& range : spec.unused)
+      launch_set_all_bits(destination, range, dtype_bytes(spec.dtype), stream_.get());
   }
 
-  void set_all_bits(void* memory, std::size_t bytes) override { set_bytes(memory, 0xff, bytes); }
-  void set_zero(void* memory, std::size_t bytes) override { set_bytes(memory, 0, bytes); }
+  void set_bytes(void* memory, std::uint8_t value, std::size_t bytes) override {
+    INFEROMETER_CUDA_CHECK(cudaMemsetAsync(memory, value, bytes, stream_.get()));
+  }
   void copy_to_host(void* destination, const void* source, std::size_t bytes) override {
     copy(destination, source, bytes);
   }
@@ -98,9 +100,6 @@ class GpuDevice : public Device {
  private:
   void select() const { INFEROMETER_CUDA_CHECK(cudaSetDevice(ordinal_)); }  // the current GPU is each thread's own
 
-  void set_bytes(void* memory, int value, std::size_t bytes) {
-    INFEROMETER_CUDA_CHECK(cudaMemsetAsync(memory, value, bytes, stream_.get()));
-  }
   void copy(void* destination, const void* source, std::size_t bytes) {
     INFEROMETER_CUDA_CHECK(cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDefault, stream_.get()));
     synchronize();

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cuda/ptx>
+#include <stdexcept>
+#include <string>
 
 #include "harness/measure/gpu_kernels.hpp"
 #include "harness/operator/cuda_check.cuh"
@@ -46,17 +48,34 @@ using StoredElement = decltype(stored_element<kDtype>(0.0F));
 
 template <Dtype kDtype>
 __global__ void __launch_bounds__(kBlockThreads)
-    fill_normal_kernel(StoredElement<kDtype>* destination, std::int64_t elements, std::uint64_t key, float scale) {
+    fill_normal_kernel(StoredElement<kDtype>* destination, std::int64_t elements, std::uint64_t key, float scale,
+                       std::int32_t offset) {
   const std::int64_t stride = std::int64_t{gridDim.x} * kBlockThreads;
   for (std::int64_t i = std::int64_t{blockIdx.x} * kBlockThreads + threadIdx.x; i < elements; i += stride)
-    destination[i] = normal_element<kDtype>(key, static_cast<std::uint64_t>(i), scale);
+    destination[i] = normal_element<kDtype>(key, static_cast<std::uint64_t>(i), scale, offset);
 }
 
 __global__ void __launch_bounds__(kBlockThreads)
-    fill_random_bytes_kernel(std::uint64_t* destination, std::int64_t words, std::uint64_t key) {
+    fill_random_bytes_kernel(std::uint64_t* destination, std::int64_t bytes, std::uint64_t key, bool without_e4m3_nan) {
   const std::int64_t stride = std::int64_t{gridDim.x} * kBlockThreads;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * kBlockThreads + threadIdx.x; i < words; i += stride)
-    destination[i] = mix_bits(key + static_cast<std::uint64_t>(i));
+  for (std::int64_t i = std::int64_t{blockIdx.x} * kBlockThreads + threadIdx.x; 8 * i < bytes; i += stride) {
+    std::uint64_t word = random_word(key, static_cast<std::uint64_t>(i), without_e4m3_nan);
+    if (8 * i + 8 <= bytes) {
+      destination[i] = word;
+    } else {  // the last, in part
+      auto* const last = reinterpret_cast<std::uint8_t*>(destination + i);
+      for (std::int64_t byte = 0; byte < bytes - 8 * i; ++byte, word >>= 8)
+        last[byte] = static_cast<std::uint8_t>(word);
+    }
+  }
+}
+
+// `repeats` runs of `run` bytes, `stride` apart.
+__global__ void __launch_bounds__(kBlockThreads)
+    set_all_bits_kernel(std::uint8_t* first, std::int64_t run, std::int64_t repeats, std::int64_t stride) {
+  const std::int64_t step = std::int64_t{gridDim.x} * kBlockThreads;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * kBlockThreads + threadIdx.x; i < run * repeats; i += step)
+    first[i / run * stride + i % run] = 0xff;
 }
 
 // Blocks stride over tiles of kReadUnroll x kBlockThreads vectors. Whole tiles need no bound check, so that all loads
@@ -110,27 +129,43 @@ __global__ void __launch_bounds__(kBlockThreads) multiply_add_kernel(int turns, 
 }
 
 template <Dtype kDtype>
-void fill_normal(void* destination, std::int64_t elements, std::uint64_t key, float scale, Stream stream) {
+void fill_normal(void* destination, std::int64_t elements, std::uint64_t key, float scale, std::int32_t offset,
+                 Stream stream) {
   fill_normal_kernel<kDtype><<<multiprocessors() * 4, kBlockThreads, 0, stream>>>(
-      static_cast<StoredElement<kDtype>*>(destination), elements, key, scale);
+      static_cast<StoredElement<kDtype>*>(destination), elements, key, scale, offset);
 }
 
 }  // namespace
 
 void launch_fill_normal(Dtype dtype, void* destination, std::int64_t elements, std::uint64_t key, float scale,
-                        Stream stream) {
+                        std::int32_t offset, Stream stream) {
   switch (dtype) {
-    case Dtype::f16: fill_normal<Dtype::f16>(destination, elements, key, scale, stream); break;
-    case Dtype::bf16: fill_normal<Dtype::bf16>(destination, elements, key, scale, stream); break;
-    case Dtype::f32: fill_normal<Dtype::f32>(destination, elements, key, scale, stream); break;
-    case Dtype::i32: throw std::invalid_argument("fill: a Normal source needs f16, bf16 or f32, got i32");
+    case Dtype::f16: fill_normal<Dtype::f16>(destination, elements, key, scale, offset, stream); break;
+    case Dtype::bf16: fill_normal<Dtype::bf16>(destination, elements, key, scale, offset, stream); break;
+    case Dtype::f32: fill_normal<Dtype::f32>(destination, elements, key, scale, offset, stream); break;
+    case Dtype::i32:
+    case Dtype::u8:
+      throw std::invalid_argument("fill: a Normal source needs f16, bf16 or f32, got " +
+                                  std::string(dtype_name(dtype)));
   }
   INFEROMETER_CUDA_CHECK(cudaGetLastError());
 }
 
-void launch_fill_random_bytes(void* destination, std::size_t bytes, std::uint64_t key, Stream stream) {
+void launch_fill_random_bytes(void* destination, std::size_t bytes, std::uint64_t key, Stream stream,
+                              bool without_e4m3_nan) {
   fill_random_bytes_kernel<<<multiprocessors() * 4, kBlockThreads, 0, stream>>>(
-      static_cast<std::uint64_t*>(destination), static_cast<std::int64_t>(bytes / sizeof(std::uint64_t)), key);
+      static_cast<std::uint64_t*>(destination), static_cast<std::int64_t>(bytes), key, without_e4m3_nan);
+  INFEROMETER_CUDA_CHECK(cudaGetLastError());
+}
+
+void launch_set_all_bits(void* destination, const ElementRange& range, std::size_t element_bytes, Stream stream) {
+  const auto size = static_cast<std::int64_t>(element_bytes);
+  const std::int64_t run = (range.end - range.begin) * size;
+  if (run == 0) return;
+  const std::int64_t blocks = std::min<std::int64_t>((run * range.repeats + kBlockThreads - 1) / kBlockThreads,
+                                                     std::int64_t{multiprocessors()} * 4);
+  set_all_bits_kernel<<<static_cast<unsigned>(blocks), kBlockThreads, 0, stream>>>(
+      static_cast<std::uint8_t*>(destination) + range.begin * size, run, range.repeats, range.stride * size);
   INFEROMETER_CUDA_CHECK(cudaGetLastError());
 }
 

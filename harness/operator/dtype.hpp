@@ -15,9 +15,18 @@
 
 namespace inferometer {
 
-enum class Dtype : std::uint8_t { f16, bf16, f32, i32 };
+enum class Dtype : std::uint8_t { f16, bf16, f32, i32, u8 };
 
-constexpr std::size_t dtype_bytes(Dtype dtype) { return dtype == Dtype::f16 || dtype == Dtype::bf16 ? 2 : 4; }
+constexpr std::size_t dtype_bytes(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::f16:
+    case Dtype::bf16: return 2;
+    case Dtype::f32:
+    case Dtype::i32: return 4;
+    case Dtype::u8: return 1;
+  }
+  return 0;
+}
 
 constexpr std::string_view dtype_name(Dtype dtype) {
   switch (dtype) {
@@ -25,12 +34,13 @@ constexpr std::string_view dtype_name(Dtype dtype) {
     case Dtype::bf16: return "bf16";
     case Dtype::f32: return "f32";
     case Dtype::i32: return "i32";
+    case Dtype::u8: return "u8";
   }
   return "?";
 }
 
 constexpr std::optional<Dtype> parse_dtype(std::string_view name) {
-  for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::i32})
+  for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::i32, Dtype::u8})
     if (dtype_name(dtype) == name) return dtype;
   return std::nullopt;
 }

@@ -1,89 +1,109 @@
 #include "harness/operator/tensor.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
-#include <limits>
 #include <stdexcept>
-#include <type_traits>
-#include <utility>
 
 #include "harness/operator/fields.hpp"
 #include "harness/operator/generate.hpp"
+#include "harness/operator/stored.hpp"
 
 namespace inferometer {
 namespace {
 
-constexpr int kAllBits = 0xff;  // a byte of it: NaN in every float type, -1 in integers
+constexpr std::uint8_t kAllBits = 0xff;
 
 [[noreturn]] void refuse(const TensorSpec& spec, const std::string& sentence) {
   throw std::invalid_argument("tensor '" + spec.name + "': " + sentence);
 }
 
-template <Dtype kDtype>
-using Stored = std::conditional_t<dtype_bytes(kDtype) == 2, std::uint16_t,
-                                  std::conditional_t<kDtype == Dtype::i32, std::int32_t, float>>;
-
-template <Dtype kDtype>
-float stored_value(Stored<kDtype> stored) {
-  if constexpr (kDtype == Dtype::f16) return f16_value(stored);
-  if constexpr (kDtype == Dtype::bf16) return bf16_value(stored);
-  return static_cast<float>(stored);
+void check_integers(const TensorSpec& spec, const std::vector<std::int32_t>& integers) {
+  if (static_cast<std::int64_t>(integers.size()) != spec.elements())
+    refuse(spec, "has " + std::to_string(spec.elements()) + " elements, but " + std::to_string(integers.size()) +
+                     " integers");
 }
 
-// Calls body.template operator()<kDtype>() for the dtype's own constant.
-template <class Body>
-void with_dtype(Dtype dtype, const Body& body) {
-  switch (dtype) {
-    case Dtype::f16: return body.template operator()<Dtype::f16>();
-    case Dtype::bf16: return body.template operator()<Dtype::bf16>();
-    case Dtype::f32: return body.template operator()<Dtype::f32>();
-    case Dtype::i32: return body.template operator()<Dtype::i32>();
-  }
+void check_normal(const TensorSpec& spec, const Normal& normal) {
+  if (normal.mean != 0 && !(std::abs(normal.mean) <= kMostMeanOverStddev * normal.stddev))
+    refuse(spec, "the mean must be at most 400 standard deviations, got " + std::to_string(normal.mean) + " and " +
+                     std::to_string(normal.stddev));
 }
 
-// Calls write(i, element begin + i as stored) for i in [0, count).
-template <Dtype kDtype, class Write>
-void generate_normal(const Normal& normal, std::uint64_t seed, std::uint64_t tensor, std::int64_t begin,
-                     std::int64_t count, int threads, const Write& write) {
-  const std::uint64_t key = stream_key(seed, tensor);
-  const float scale = normal_scale(normal.stddev);
-  const auto write_one = [&](std::int64_t i) {
-    write(i, normal_element<kDtype>(key, static_cast<std::uint64_t>(begin + i), scale));
-  };
-  if (threads <= 1) {  // judges read from within their own parallel loops: no region of one thread there
-    for (std::int64_t i = 0; i < count; ++i) write_one(i);
-    return;
-  }
-#pragma omp parallel for num_threads(threads)
-  for (std::int64_t i = 0; i < count; ++i) write_one(i);
+void check_source(const TensorSpec& spec) {
+  const auto* const integers = std::get_if<std::vector<std::int32_t>>(&spec.source);
+  const auto* const normal = std::get_if<Normal>(&spec.source);
+  const bool bytes = std::holds_alternative<RandomBytes>(spec.source);
+  if ((integers != nullptr) != (spec.dtype == Dtype::i32))
+    refuse(spec, "integers fill i32 tensors, and nothing else does");
+  if (spec.dtype == Dtype::u8 && normal != nullptr) refuse(spec, "random bytes or a function fill u8 tensors");
+  if (spec.dtype != Dtype::u8 && bytes) refuse(spec, "random bytes fill u8 tensors only");
+  if (integers != nullptr) check_integers(spec, *integers);
+  if (normal != nullptr) check_normal(spec, *normal);
 }
 
-void set_all_bits(void* destination, std::int64_t bytes, int threads) {
+std::string range_text(const ElementRange& range) {
+  const std::string once = "[" + std::to_string(range.begin) + ", " + std::to_string(range.end) + ")";
+  if (range.repeats == 1) return once;
+  return once + ", " + std::to_string(range.repeats) + " times " + std::to_string(range.stride) + " apart,";
+}
+
+bool fits(const ElementRange& range, std::int64_t elements) {
+  if (range.begin < 0 || range.begin > range.end || range.end > elements || range.repeats < 1) return false;
+  if (range.repeats == 1) return true;
+  return range.stride > 0 && range.stride >= range.end - range.begin &&
+         range.repeats - 1 <= (elements - range.end) / range.stride;
+}
+
+void fill_bytes(void* destination, std::int64_t bytes, std::uint8_t value, int threads) {
   constexpr std::int64_t kChunk = std::int64_t{1} << 20;
 #pragma omp parallel for num_threads(threads) if (threads > 1)
   for (std::int64_t begin = 0; begin < bytes; begin += kChunk) {
-    std::memset(static_cast<std::byte*>(destination) + begin, kAllBits,
+    std::memset(static_cast<std::byte*>(destination) + begin, value,
                 static_cast<std::size_t>(std::min(kChunk, bytes - begin)));
   }
 }
 
-void check_source(const TensorSpec& spec) {
-  const bool integers = std::holds_alternative<std::vector<std::int32_t>>(spec.source);
-  if (spec.role == Role::output) return;
-  if (integers != (spec.dtype == Dtype::i32)) refuse(spec, "integers fill i32 tensors, and nothing else does");
-  if (!integers) return;
-  const auto given = static_cast<std::int64_t>(std::get<std::vector<std::int32_t>>(spec.source).size());
-  if (given != spec.elements())
-    refuse(spec, "has " + std::to_string(spec.elements()) + " elements, but " + std::to_string(given) + " integers");
+template <Dtype kDtype>
+void fill_normal(const TensorSpec& spec, const Normal& normal, std::uint64_t key, void* destination, int threads) {
+  auto* const elements = static_cast<Stored<kDtype>*>(destination);
+  const float scale = normal_scale(normal.stddev);
+  const std::int32_t offset = normal_offset(normal.mean, normal.stddev);
+  const std::int64_t count = spec.elements();
+#pragma omp parallel for num_threads(threads)
+  for (std::int64_t i = 0; i < count; ++i)
+    elements[i] = normal_element<kDtype>(key, static_cast<std::uint64_t>(i), scale, offset);
 }
 
-void check_unused(const TensorSpec& spec) {
-  for (const ElementRange& range : spec.unused) {
-    if (range.begin < 0 || range.begin > range.end || range.end > spec.elements()) {
-      refuse(spec, "unused range [" + std::to_string(range.begin) + ", " + std::to_string(range.end) +
-                       ") is not within " + std::to_string(spec.elements()) + " elements");
-    }
+void fill_random_bytes(const TensorSpec& spec, const RandomBytes& source, std::uint64_t key, void* destination,
+                       int threads) {
+  const std::int64_t bytes = spec.bytes();
+  const std::int64_t words = (bytes + 7) / 8;
+#pragma omp parallel for num_threads(threads)
+  for (std::int64_t i = 0; i < words; ++i) {
+    const std::uint64_t word = random_word(key, static_cast<std::uint64_t>(i), source.without_e4m3_nan);
+    std::memcpy(static_cast<std::byte*>(destination) + 8 * i, &word,
+                static_cast<std::size_t>(std::min<std::int64_t>(8, bytes - 8 * i)));
   }
+}
+
+void fill_source(const TensorSpec& spec, std::uint64_t key, void* destination, int threads) {
+  if (const auto* integers = std::get_if<std::vector<std::int32_t>>(&spec.source)) {
+    std::copy(integers->begin(), integers->end(), static_cast<std::int32_t*>(destination));
+    return;
+  }
+  if (const auto* source = std::get_if<RandomBytes>(&spec.source))
+    return fill_random_bytes(spec, *source, key, destination, threads);
+  with_dtype(spec.dtype, [&]<Dtype kDtype>() {
+    if constexpr (kDtype != Dtype::i32) {
+      if (const auto* normal = std::get_if<Normal>(&spec.source))
+        return fill_normal<kDtype>(spec, *normal, key, destination, threads);
+      // On one thread: a test's function need not be thread-safe.
+      const auto& function = std::get<std::function<float(std::int64_t)>>(spec.source);
+      auto* const elements = static_cast<Stored<kDtype>*>(destination);
+      for (std::int64_t i = 0; i < spec.elements(); ++i) elements[i] = stored_element<kDtype>(function(i));
+    }
+  });
 }
 
 }  // namespace
@@ -94,89 +114,25 @@ std::int64_t TensorSpec::bytes() const {
   return checked_product(name, {elements(), static_cast<std::int64_t>(dtype_bytes(dtype))});
 }
 
-void fill_host(const TensorSpec& spec, std::uint64_t seed, std::uint64_t tensor, void* destination, int threads) {
-  if (spec.role == Role::output) return set_all_bits(destination, spec.bytes(), threads);
-  check_source(spec);
-  check_unused(spec);
-  if (const auto* integers = std::get_if<std::vector<std::int32_t>>(&spec.source)) {
-    std::copy(integers->begin(), integers->end(), static_cast<std::int32_t*>(destination));
-  } else {
-    with_dtype(spec.dtype, [&]<Dtype kDtype>() {
-      if constexpr (kDtype != Dtype::i32) {
-        auto* elements = static_cast<Stored<kDtype>*>(destination);
-        if (const auto* normal = std::get_if<Normal>(&spec.source)) {
-          generate_normal<kDtype>(*normal, seed, tensor, 0, spec.elements(), threads,
-                                  [elements](std::int64_t i, Stored<kDtype> element) { elements[i] = element; });
-        } else {  // on one thread: a test's function need not be thread-safe
-          const auto& function = std::get<std::function<float(std::int64_t)>>(spec.source);
-          for (std::int64_t i = 0; i < spec.elements(); ++i) elements[i] = stored_element<kDtype>(function(i));
-        }
-      }
-    });
+void check_spec(const TensorSpec& spec) {
+  if (spec.role != Role::output) check_source(spec);
+  if (spec.poison != kAllBits && spec.dtype != Dtype::u8) refuse(spec, "only u8 tensors choose their poison");
+  for (const ElementRange& range : spec.unused) {
+    if (!fits(range, spec.elements()))
+      refuse(spec,
+             "unused range " + range_text(range) + " is not within " + std::to_string(spec.elements()) + " elements");
   }
+}
+
+void fill_host(const TensorSpec& spec, std::uint64_t seed, std::uint64_t tensor, void* destination, int threads) {
+  check_spec(spec);
+  if (spec.role == Role::output) return fill_bytes(destination, spec.bytes(), spec.poison, threads);
+  fill_source(spec, stream_key(seed, tensor), destination, threads);
   const auto size = static_cast<std::int64_t>(dtype_bytes(spec.dtype));
   for (const ElementRange& range : spec.unused)
-    set_all_bits(static_cast<std::byte*>(destination) + range.begin * size, (range.end - range.begin) * size, 1);
-}
-
-Inputs::Inputs(std::vector<TensorSpec> specs, std::uint64_t seed) : specs_(std::move(specs)), seed_(seed) {
-  for (const TensorSpec& spec : specs_) {
-    check_source(spec);
-    check_unused(spec);
-  }
-}
-
-std::size_t Inputs::index_of(std::string_view name) const {
-  const auto found = std::find_if(specs_.begin(), specs_.end(), [name](const TensorSpec& s) { return s.name == name; });
-  if (found == specs_.end()) throw std::out_of_range("no tensor '" + std::string(name) + "'");
-  return static_cast<std::size_t>(found - specs_.begin());
-}
-
-std::vector<float> Inputs::read(std::string_view name, std::int64_t begin, std::int64_t count) const {
-  const std::size_t tensor = index_of(name);
-  const TensorSpec& spec = specs_[tensor];
-  if (spec.role == Role::output) refuse(spec, "is an output; it has no input values");
-  if (begin < 0 || count < 0 || begin > spec.elements() - count) {
-    throw std::out_of_range("tensor '" + spec.name + "': " + std::to_string(count) + " elements from " +
-                            std::to_string(begin) + " on are not within " + std::to_string(spec.elements()));
-  }
-  if (const auto* integers = std::get_if<std::vector<std::int32_t>>(&spec.source))
-    return to_floats(Dtype::i32, integers->data(), begin, count);
-  std::vector<float> values(static_cast<std::size_t>(count));
-  with_dtype(spec.dtype, [&]<Dtype kDtype>() {
-    if constexpr (kDtype != Dtype::i32) {
-      float* out = values.data();
-      if (const auto* normal = std::get_if<Normal>(&spec.source)) {
-        generate_normal<kDtype>(*normal, seed_, tensor, begin, count, 1, [out](std::int64_t i, Stored<kDtype> element) {
-          out[i] = stored_value<kDtype>(element);
-        });
-      } else {
-        const auto& function = std::get<std::function<float(std::int64_t)>>(spec.source);
-        for (std::int64_t i = 0; i < count; ++i)
-          out[i] = stored_value<kDtype>(stored_element<kDtype>(function(begin + i)));
-      }
-    }
-  });
-  for (const ElementRange& range : spec.unused) {
-    for (std::int64_t i = std::max(range.begin, begin); i < std::min(range.end, begin + count); ++i)
-      values[static_cast<std::size_t>(i - begin)] = std::numeric_limits<float>::quiet_NaN();
-  }
-  return values;
-}
-
-const std::vector<std::int32_t>& Inputs::integers(std::string_view name) const {
-  const TensorSpec& spec = specs_[index_of(name)];
-  if (const auto* integers = std::get_if<std::vector<std::int32_t>>(&spec.source)) return *integers;
-  refuse(spec, "holds " + std::string(dtype_name(spec.dtype)) + ", not given integers");
-}
-
-std::vector<float> to_floats(Dtype dtype, const void* data, std::int64_t begin, std::int64_t count) {
-  std::vector<float> values(static_cast<std::size_t>(count));
-  with_dtype(dtype, [&]<Dtype kDtype>() {
-    const auto* elements = static_cast<const Stored<kDtype>*>(data) + begin;
-    std::transform(elements, elements + count, values.begin(), &stored_value<kDtype>);
-  });
-  return values;
+    for_each_part(range, 0, spec.elements(), [&](std::int64_t begin, std::int64_t end) {
+      fill_bytes(static_cast<std::byte*>(destination) + begin * size, (end - begin) * size, kAllBits, 1);
+    });
 }
 
 }  // namespace inferometer

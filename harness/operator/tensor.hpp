@@ -10,21 +10,23 @@
 #include <vector>
 
 #include "harness/operator/dtype.hpp"
+#include "harness/operator/element_range.hpp"
 
 namespace inferometer {
 
 // Under which name the memory of a tensor stands in a results row.
 enum class Role : std::uint8_t { input, output, weights, kv_pool };
 
-// Approximately normal values (generate.hpp), rounded to the tensor's dtype; f16, bf16 and f32 tensors.
+// Approximately normal values (generate.hpp), rounded to the tensor's dtype; f16, bf16 and f32 tensors. They stay
+// within 3.47 standard deviations of the mean, so that a mean of 4 makes them positive. |mean| <= 400 stddev.
 struct Normal {
   double stddev = 1.0;
+  double mean = 0;
 };
 
-// Half-open range of elements.
-struct ElementRange {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
+// Each byte is any of the 256 with equal chance: u8 tensors, such as the codes of a quantised cache.
+struct RandomBytes {
+  bool without_e4m3_nan = false;  // for codes that are FP8 E4M3 numbers
 };
 
 struct TensorSpec {
@@ -32,17 +34,24 @@ struct TensorSpec {
   Role role = Role::input;
   Dtype dtype = Dtype::f16;
   std::vector<std::int64_t> shape;
-  // Normal: random. Integers: the content of an i32 tensor. Function: element by index, for tests of chosen values.
-  std::variant<Normal, std::vector<std::int32_t>, std::function<float(std::int64_t)>> source = Normal{};
-  // Elements that no correct kernel may use (free cache slots); all their bits are set, NaN in every float type.
+  // Normal, RandomBytes: random. Integers: the content of an i32 tensor. Function: element by index, for tests of
+  // chosen values. Outputs ignore it.
+  std::variant<Normal, std::vector<std::int32_t>, std::function<float(std::int64_t)>, RandomBytes> source = Normal{};
+  // Elements that no correct kernel may use (free cache slots); all their bits are set, NaN in every float type. Of an
+  // output: elements that are no part of the answer and must keep the poison.
   std::vector<ElementRange> unused = {};
+  // What every byte of an output holds before a launch. All bits set is NaN in every float type, and no other byte is
+  // allowed there; a u8 output chooses one that its answer never holds.
+  std::uint8_t poison = 0xff;
 
   std::int64_t elements() const;
   std::int64_t bytes() const;
 };
 
-// Fills host memory of `spec.bytes()` as its source and `unused` say. Multithreaded. Outputs are poisoned: all bits
-// set.
+// Throws std::invalid_argument, naming the tensor, for a source, an unused range or a poison that does not fit it.
+void check_spec(const TensorSpec& spec);
+
+// Fills host memory of `spec.bytes()` as its source and `unused` say. Multithreaded. Outputs are poisoned.
 void fill_host(const TensorSpec& spec, std::uint64_t seed, std::uint64_t tensor, void* destination, int threads);
 
 // The judge's view of a row's inputs: regenerated from the seed, never read from memory a kernel could write.
@@ -53,7 +62,7 @@ class Inputs {
   const std::vector<TensorSpec>& specs() const { return specs_; }
   std::size_t index_of(std::string_view name) const;  // throws std::out_of_range
 
-  // `count` elements from `begin`, converted (exactly) to float. Thread-safe.
+  // `count` elements from `begin`, converted (exactly) to float; unused ones of float types are NaN. Thread-safe.
   std::vector<float> read(std::string_view name, std::int64_t begin, std::int64_t count) const;
   const std::vector<std::int32_t>& integers(std::string_view name) const;
 

@@ -38,7 +38,8 @@ TensorSet::TensorSet(const ResolvedRow& row, Device& device, MemoryLedger& ledge
 
 void TensorSet::poison_outputs() {
   for (std::size_t i = 0; i < memory_.size(); ++i)
-    if (row_.specs[i].role == Role::output) device_.set_all_bits(memory_[i].get(), bytes_of(row_.specs[i]));
+    if (row_.specs[i].role == Role::output)
+      device_.set_bytes(memory_[i].get(), row_.specs[i].poison, bytes_of(row_.specs[i]));
 }
 
 void TensorSet::launch(const Launch& launch) const {

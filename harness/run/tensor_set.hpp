@@ -28,7 +28,7 @@ class TensorSet {
   TensorSet(const ResolvedRow& row, Device& device, MemoryLedger& ledger, std::uint64_t seed,
             std::span<std::byte> workspace);
 
-  void poison_outputs();  // all bits set: what a kernel does not write stays NaN
+  void poison_outputs();  // what a kernel does not write can be told from an answer
   void launch(const Launch& launch) const;
 
   // Outputs as they are now, after all launches, in memory from `host`; one pointer a tensor, null for inputs.

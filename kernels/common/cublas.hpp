@@ -45,6 +45,7 @@ constexpr cudaDataType_t cuda_data_type(Dtype dtype) {
     case Dtype::bf16: return CUDA_R_16BF;
     case Dtype::f32: return CUDA_R_32F;
     case Dtype::i32: return CUDA_R_32I;
+    case Dtype::u8: return CUDA_R_8U;
   }
   return CUDA_R_32F;
 }

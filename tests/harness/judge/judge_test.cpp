@@ -1,7 +1,11 @@
 #include "harness/judge/judge.hpp"
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <string_view>
+#include <vector>
 
 #include "tests/support/catch.hpp"
 
@@ -61,6 +65,33 @@ TEST_CASE("judge: an element nobody wrote fails, inside the sample or not", "[ju
     CHECK(mentions(check, element == 3 ? "y[0, 0, 3] was never written (1 such elements of 128)"
                                        : "y[1, 3, 15] was never written"));
   }
+}
+
+TEST_CASE("judge: an element that is no part of the answer must keep the poison", "[judge]") {
+  Fixture fixture;
+  fixture.expected.pop_back();
+  fixture.spec.unused = {{120, 128}};
+  for (std::size_t i = 120; i < 128; ++i) fixture.data[i] = std::bit_cast<float>(0xffffffffU);
+  CHECK(fixture.judged().passed);
+  fixture.data[124] = 0;
+  const Check check = fixture.judged();
+  CHECK_FALSE(check.passed);
+  CHECK(mentions(check, "y[1, 3, 12] was written, but is no part of the answer (1 such elements of 128)"));
+}
+
+TEST_CASE("judge: bytes are compared as the numbers 0 to 255", "[judge]") {
+  const TensorSpec spec{.name = "y", .role = Role::output, .dtype = Dtype::u8, .shape = {4}, .poison = 0x80};
+  const std::vector<std::uint8_t> data{0, 127, 129, 255};
+  const OutputView view{.spec = &spec, .data = data.data()};
+  const auto passes = [&](const std::vector<double>& expected) {
+    const ExpectedSpan span{.tensor = "y", .begin = 0, .values = expected};
+    return judge(
+               {&view, 1}, {&span, 1}, [](std::string_view) { return Tolerance{}; }, "the test", 1)
+        .passed;
+  };
+  CHECK(passes({0, 127, 129, 255}));
+  CHECK_FALSE(passes({0, 127, 129, 254}));
+  CHECK_FALSE(passes({0, 127, -127, 255}));
 }
 
 TEST_CASE("judge: a NaN fails, inside the sample or not", "[judge]") {

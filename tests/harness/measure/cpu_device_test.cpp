@@ -204,7 +204,7 @@ TEST_CASE("cpu device: noise is measured and finite", "[measure][cpu]") {
 TEST_CASE("cpu device: memory can be poisoned, zeroed and copied", "[measure][cpu]") {
   const auto device = make_cpu_device(2);
   void* const memory = device->allocate(1000);
-  device->set_all_bits(memory, 1000);
+  device->set_bytes(memory, 0xff, 1000);
   std::vector<unsigned char> read(1000);
   device->copy_to_host(read.data(), memory, 1000);
   CHECK(read == std::vector<unsigned char>(1000, 0xff));

@@ -56,6 +56,34 @@ TEST_CASE("gpu device: filled memory equals the host's bit for bit, unused eleme
   }
 }
 
+TEST_CASE("gpu device: a mean, random bytes and repeated unused ranges give the host's bits", "[measure][gpu]") {
+  const auto device = open_gpu();
+  for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
+    CAPTURE(dtype_name(dtype));
+    TensorSpec spec{.name = "x", .dtype = dtype, .shape = {1001, 997}, .source = Normal{.stddev = 0.01, .mean = 0.04}};
+    spec.unused = {{.begin = 990, .end = 997, .repeats = 1001, .stride = 997}, {5, 5}};
+    const auto [gpu, host] = filled_twice(*device, spec);
+    CHECK(gpu == host);
+  }
+  for (const bool without_nan : {false, true}) {
+    for (const std::int64_t columns : {1, 7, 8, 48, 4099}) {
+      CAPTURE(without_nan, columns);
+      TensorSpec spec{.name = "codes",
+                      .dtype = Dtype::u8,
+                      .shape = {100'003, columns},
+                      .source = RandomBytes{.without_e4m3_nan = without_nan}};
+      spec.unused = {{.begin = columns - 1, .end = columns, .repeats = 100'003, .stride = columns}};
+      if (columns > 8) spec.unused.push_back({.begin = 3, .end = 6, .repeats = 50'000, .stride = 2 * columns});
+      const auto [gpu, host] = filled_twice(*device, spec);
+      CHECK(gpu == host);
+    }
+  }
+  const TensorSpec output{.name = "codes", .role = Role::output, .dtype = Dtype::u8, .shape = {1003}, .poison = 0x88};
+  const auto [gpu, host] = filled_twice(*device, output);
+  CHECK(gpu == host);
+  CHECK(gpu[1002] == std::byte{0x88});
+}
+
 TEST_CASE("gpu device: given integers, functions and outputs are filled as on the host", "[measure][gpu]") {
   const auto device = open_gpu();
   const TensorSpec table{.name = "block_table",
@@ -91,7 +119,7 @@ TEST_CASE("gpu device: asking for more than is free names both figures, and the 
   }
   CHECK(ledger.held_bytes() == 0);
   const auto memory = ledger.allocate(1 << 20, "inputs");
-  device->set_all_bits(memory.get(), 1 << 20);
+  device->set_bytes(memory.get(), 0xff, 1 << 20);
   std::uint32_t read = 0;
   device->copy_to_host(&read, memory.get(), sizeof read);
   CHECK(read == 0xffffffffU);

@@ -202,7 +202,7 @@ TEST_CASE("gpu timing: the 16-bit ceiling is above what f16 and bf16 products re
   void* const operands = bench.buffers[0].get();
   const std::pair<MatmulKind, Dtype> kinds[] = {{MatmulKind::f16, Dtype::f16}, {MatmulKind::bf16, Dtype::bf16}};
   for (const auto& [kind, dtype] : kinds) {
-    launch_fill_normal(dtype, operands, 2 * kElements, stream_key(1, 0), normal_scale(1), stream);
+    launch_fill_normal(dtype, operands, 2 * kElements, stream_key(1, 0), normal_scale(1), /*offset=*/0, stream);
     const auto seconds = fastest_matmul_seconds(kind, kEdge, operands, stream);
     CHECK(seconds.has_value() == ceilings.f16_flops_per_s.has_value());
     if (!seconds || !ceilings.f16_flops_per_s) continue;

@@ -127,4 +127,5 @@ TEST_CASE("dtype: names and sizes", "[dtype]") {
   CHECK_FALSE(parse_dtype("fp16"));
   CHECK(dtype_bytes(Dtype::bf16) == 2);
   CHECK(dtype_bytes(Dtype::i32) == 4);
+  CHECK(dtype_bytes(Dtype::u8) == 1);
 }

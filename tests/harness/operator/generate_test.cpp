@@ -28,6 +28,55 @@ TEST_CASE("generate: golden values never change, since recorded results depend o
   CHECK(normal_element<Dtype::bf16>(key, 0, scale) == 0xbfb1);
 }
 
+TEST_CASE("generate: a mean shifts every value by the same whole number of steps", "[generate]") {
+  const std::uint64_t key = stream_key(3, 1);
+  const float scale = normal_scale(0.25);
+  const std::int32_t offset = normal_offset(1.0, 0.25);
+  CHECK(offset == 151349);  // 4 standard deviations of 37837.23 steps
+  CHECK(normal_offset(-1.0, 0.25) == -151349);
+  CHECK(normal_offset(0, 0) == 0);
+  double sum = 0;
+  double smallest = 1;
+  int wrong = 0;
+  for (std::uint64_t i = 0; i < 1'000'000; ++i) {
+    const float shifted = normal_at(key, i, scale, offset);
+    // Both sums are exact in double, so that one rounding, of the product, tells them apart: half an ulp of each.
+    const double exact = normal_at(key, i, scale) + static_cast<double>(offset) * scale;
+    wrong += std::abs(shifted - exact) <= 2e-7 ? 0 : 1;
+    sum += shifted;
+    smallest = std::min<double>(smallest, shifted);
+  }
+  CHECK(wrong == 0);
+  CHECK(std::abs(sum / 1e6 - 1.0) < 5 * 0.25 / 1e3);  // five standard errors
+  CHECK(smallest > 0.13);                             // 1 - 3.4642 * 0.25
+  CHECK(smallest < 0.2);
+}
+
+TEST_CASE("generate: random bytes are uniform, and can leave out the NaN of E4M3", "[generate]") {
+  constexpr std::uint64_t kWords = 1'000'000;
+  for (const bool without : {false, true}) {
+    std::vector<std::int64_t> counts(256);
+    for (std::uint64_t w = 0; w < kWords; ++w) {
+      const std::uint64_t all = random_word(7, w, false);
+      const std::uint64_t word = random_word(7, w, without);
+      for (int byte = 0; byte < 8; ++byte) {
+        const auto value = static_cast<std::uint8_t>(word >> (8 * byte));
+        const auto original = static_cast<std::uint8_t>(all >> (8 * byte));
+        ++counts[value];
+        if ((original & 0x7fU) != 0x7fU && value != original) FAIL("a byte that is no NaN was changed");
+      }
+    }
+    // 31250 of each value; its standard deviation is 177. Six of them.
+    for (std::size_t value = 0; value < 256; ++value) {
+      const bool is_nan = (value & 0x7fU) == 0x7fU;
+      const bool is_largest = (value & 0x7fU) == 0x7eU;
+      const double share = !without ? 1 : is_nan ? 0 : is_largest ? 2 : 1;
+      CAPTURE(without, value);
+      CHECK(std::abs(static_cast<double>(counts[value]) - share * 31250) <= share * 6 * 177);
+    }
+  }
+}
+
 TEST_CASE("generate: values have the moments of a normal distribution", "[generate]") {
   constexpr int kCount = 4'000'000;
   const std::uint64_t key = stream_key(42, 3);

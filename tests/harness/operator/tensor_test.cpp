@@ -1,6 +1,7 @@
 // Host tensors: sizes, filling, and the judge's view of the same values.
 #include "harness/operator/tensor.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -115,6 +116,63 @@ TEST_CASE("tensor: unused elements have all bits set, their neighbours do not", 
   }
 }
 
+TEST_CASE("tensor: a repeated range marks the same elements as its parts one by one", "[tensor]") {
+  TensorSpec compact = normal_spec(Dtype::f16, {10, 100});
+  compact.unused = {{.begin = 90, .end = 100, .repeats = 10, .stride = 100}, {3, 5}};
+  TensorSpec listed = normal_spec(Dtype::f16, {10, 100});
+  listed.unused = {{3, 5}};
+  for (std::int64_t row = 0; row < 10; ++row) listed.unused.push_back({row * 100 + 90, row * 100 + 100});
+  CHECK(filled(compact, 0, 2) == filled(listed, 0, 2));
+  const Inputs a({compact}, kSeed);
+  const Inputs b({listed}, kSeed);
+  for (std::int64_t begin = 0; begin < 1000; begin += 7)
+    for (const std::int64_t count : {std::int64_t{0}, std::int64_t{1}, std::int64_t{6}})
+      CHECK(same_values(a.read("x", begin, count), b.read("x", begin, count)));
+  CHECK(same_values(a.read("x", 0, 1000), b.read("x", 0, 1000)));
+}
+
+TEST_CASE("tensor: bytes are random or chosen, and any part can be read by itself", "[tensor]") {
+  TensorSpec spec{.name = "codes", .dtype = Dtype::u8, .shape = {77, 13}, .source = RandomBytes{}};
+  CHECK(spec.bytes() == 1001);
+  spec.unused = {{100, 110}};
+  const auto memory = filled(spec, 0, 2);
+  CHECK(filled(spec, 0, 7) == memory);
+  CHECK(filled(spec, 1, 1) != memory);
+  const Inputs inputs({spec}, kSeed);
+  const std::vector<float> whole = inputs.read("codes", 0, 1001);
+  CHECK(to_floats(Dtype::u8, memory.data(), 0, 1001) == whole);
+  CHECK(*std::min_element(whole.begin(), whole.end()) == 0);  // missing with probability (255/256)^991 = 2 %; not here
+  for (std::int64_t i = 100; i < 110; ++i) CHECK(whole[static_cast<std::size_t>(i)] == 255);
+  for (const auto& [begin, count] : {std::pair{0, 1}, {1, 7}, {3, 30}, {95, 20}, {1000, 1}, {1001, 0}})
+    CHECK(inputs.read("codes", begin, count) ==
+          std::vector<float>(whole.begin() + begin, whole.begin() + begin + count));
+
+  spec.source = RandomBytes{.without_e4m3_nan = true};
+  spec.unused.clear();
+  const std::vector<float> numbers = Inputs({spec}, kSeed).read("codes", 0, 1001);
+  CHECK(to_floats(Dtype::u8, filled(spec, 0, 2).data(), 0, 1001) == numbers);
+  CHECK(std::count_if(numbers.begin(), numbers.end(), [](float x) { return x == 127 || x == 255; }) == 0);
+
+  spec.source = [](std::int64_t i) { return static_cast<float>(i % 256); };
+  CHECK(Inputs({spec}, kSeed).read("codes", 250, 8) == std::vector<float>{250, 251, 252, 253, 254, 255, 0, 1});
+  CHECK(to_floats(Dtype::u8, filled(spec, 0, 2).data(), 250, 8) == Inputs({spec}, kSeed).read("codes", 250, 8));
+}
+
+TEST_CASE("tensor: a mean of four standard deviations makes positive values, read as they are filled", "[tensor]") {
+  TensorSpec spec = normal_spec(Dtype::f16, {5000});
+  spec.source = Normal{.stddev = 0.01, .mean = 0.04};
+  const std::vector<float> values = Inputs({spec}, kSeed).read("x", 0, 5000);
+  CHECK(same_values(to_floats(Dtype::f16, filled(spec, 0, 2).data(), 0, 5000), values));
+  CHECK(*std::min_element(values.begin(), values.end()) > 0.005F);
+  CHECK(*std::max_element(values.begin(), values.end()) < 0.075F);
+}
+
+TEST_CASE("tensor: an output of bytes is poisoned with the byte it chose", "[tensor]") {
+  TensorSpec spec{.name = "codes", .role = Role::output, .dtype = Dtype::u8, .shape = {1000}, .poison = 0x88};
+  const auto memory = filled(spec, 0, 2);
+  CHECK(std::count(memory.begin(), memory.end(), std::byte{0x88}) == 1000);
+}
+
 TEST_CASE("tensor: outputs are poisoned to the last byte", "[tensor]") {
   TensorSpec spec = normal_spec(Dtype::f32, {(1 << 19) + 3});
   spec.role = Role::output;
@@ -153,4 +211,22 @@ TEST_CASE("tensor: a source that does not fit its tensor is refused", "[tensor]"
   TensorSpec outside = normal_spec(Dtype::f16, {10});
   outside.unused = {{5, 11}};
   CHECK_THROWS_WITH(Inputs({outside}, kSeed), "tensor 'x': unused range [5, 11) is not within 10 elements");
+  outside.unused = {{.begin = 1, .end = 2, .repeats = 4, .stride = 3}};
+  CHECK_THROWS_WITH(Inputs({outside}, kSeed),
+                    "tensor 'x': unused range [1, 2), 4 times 3 apart, is not within 10 elements");
+  outside.unused = {{.begin = 0, .end = 2, .repeats = 4, .stride = 1}};  // they overlap
+  CHECK_THROWS_AS(Inputs({outside}, kSeed), std::invalid_argument);
+  outside.unused = {{.begin = 0, .end = 1, .repeats = 4, .stride = 3}};
+  CHECK_NOTHROW(Inputs({outside}, kSeed));
+  CHECK_THROWS_WITH(Inputs({normal_spec(Dtype::u8, {3})}, kSeed),
+                    "tensor 'x': random bytes or a function fill u8 tensors");
+  const TensorSpec bytes{.name = "t", .dtype = Dtype::f16, .shape = {2}, .source = RandomBytes{}};
+  CHECK_THROWS_WITH(Inputs({bytes}, kSeed), "tensor 't': random bytes fill u8 tensors only");
+  TensorSpec far = normal_spec(Dtype::f16, {10});
+  far.source = Normal{.stddev = 0.01, .mean = 4.01};  // 401 standard deviations
+  CHECK_THROWS_AS(Inputs({far}, kSeed), std::invalid_argument);
+  far.source = Normal{.stddev = 0, .mean = 1};
+  CHECK_THROWS_AS(Inputs({far}, kSeed), std::invalid_argument);
+  const TensorSpec poison{.name = "t", .role = Role::output, .dtype = Dtype::f16, .shape = {2}, .poison = 0x80};
+  CHECK_THROWS_WITH(Inputs({poison}, kSeed), "tensor 't': only u8 tensors choose their poison");
 }

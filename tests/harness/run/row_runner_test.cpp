@@ -28,8 +28,9 @@ class FakeGpu : public Device {
   void fill(const TensorSpec& spec, std::uint64_t seed, std::uint64_t tensor, void* destination) override {
     host_->fill(spec, seed, tensor, destination);
   }
-  void set_all_bits(void* memory, std::size_t bytes) override { host_->set_all_bits(memory, bytes); }
-  void set_zero(void* memory, std::size_t bytes) override { host_->set_zero(memory, bytes); }
+  void set_bytes(void* memory, std::uint8_t value, std::size_t bytes) override {
+    host_->set_bytes(memory, value, bytes);
+  }
   void copy_to_host(void* destination, const void* source, std::size_t bytes) override {
     host_->copy_to_host(destination, source, bytes);
   }
