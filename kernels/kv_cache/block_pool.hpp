@@ -99,9 +99,10 @@ class BlockPool {
   // Ends a sequence, all of whose tokens have been computed. Its full blocks stay cached, the first ones longest.
   // Throws BlockPoolError (unknown_sequence).
   void free(SequenceId id);
-  // Ends a sequence whose last append may not have been computed: what that append filled is not offered for reuse.
-  // A scheduler preempts a sequence so, and submits it again with the tokens it had. Throws BlockPoolError
-  // (unknown_sequence).
+  // Ends a sequence whose last append has not been computed: what that append filled is not offered for reuse.
+  // Throws BlockPoolError (unknown_sequence).
+  // A scheduler that takes the blocks of a running sequence (preemption) ends it in one of these ways, and submits it
+  // again later with the tokens it had as its prompt.
   void abort(SequenceId id);
 
   // Copies on write since the last copies_made(). They are independent of each other: no destination occurs twice or
