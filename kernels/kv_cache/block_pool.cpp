@@ -164,7 +164,7 @@ void BlockPool::check_fits(std::int64_t prompt_tokens, std::int64_t max_new) con
 }
 
 std::int32_t BlockPool::references(std::int32_t block) const {
-  if (block < 0 || block >= config_.num_blocks)
+  if (!is_block(block))
     refuse(BlockPoolFault::unknown_block,
            "block must be from 0 to " + std::to_string(config_.num_blocks - 1) + ", got " + std::to_string(block));
   return states_.references(block);

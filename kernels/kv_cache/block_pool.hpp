@@ -170,6 +170,7 @@ class BlockPool {
   void grow(Sequence& s, std::int64_t tokens);
   void copy_last_block(Sequence& s);
   std::int32_t take_block();
+  bool is_block(std::int32_t number) const { return number >= 0 && number < config_.num_blocks; }
   bool is_published(std::int32_t block) const { return config_.prefix_reuse && index_.contains(block); }
   void publish(Sequence& s);
   void end(SequenceId id, bool computed);

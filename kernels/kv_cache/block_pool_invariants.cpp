@@ -10,7 +10,7 @@ std::vector<BlockStates::Holders> BlockPool::holders(std::vector<std::string>& b
   std::vector<BlockStates::Holders> holders(static_cast<std::size_t>(config_.num_blocks));
   BlockStates::Holders outside;  // for what is no block
   const auto of = [&](std::int32_t block, const std::string& holder) -> BlockStates::Holders& {
-    if (block >= 0 && block < config_.num_blocks) return holders[static_cast<std::size_t>(block)];
+    if (is_block(block)) return holders[static_cast<std::size_t>(block)];
     broken.push_back(holder + " names block " + std::to_string(block) + " of " + std::to_string(config_.num_blocks));
     return outside;
   };
@@ -34,10 +34,9 @@ void BlockPool::check_sequences(std::vector<std::string>& broken) const {
     if (s.published * config_.block_size > s.known || s.known > s.length)
       broken.push_back(name + " has published " + std::to_string(s.published) + " blocks of " +
                        std::to_string(s.known) + " known tokens of " + std::to_string(s.length));
-    const auto published = std::min<std::int64_t>(s.published, std::ssize(s.table));
-    for (std::int64_t i = 0; i < published; ++i)
-      if (!is_published(s.table[static_cast<std::size_t>(i)]))
-        broken.push_back(name + " has block " + std::to_string(s.table[static_cast<std::size_t>(i)]) +
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(s.published, std::ssize(s.table)); ++i)
+      if (const std::int32_t block = s.table[static_cast<std::size_t>(i)]; is_block(block) && !is_published(block))
+        broken.push_back(name + " has block " + std::to_string(block) +
                          " published, the prefix index does not have it");
   }
 }
@@ -61,9 +60,9 @@ std::vector<std::string> BlockPool::check_invariants() const {
     entries += std::ssize(s.table);
     tokens += s.length;
     for (std::int64_t i = 0; i < std::ssize(s.table); ++i) {
+      if (!is_block(s.table[static_cast<std::size_t>(i)])) continue;  // said above
       const auto block = static_cast<std::size_t>(s.table[static_cast<std::size_t>(i)]);
       const std::int64_t slots = std::min<std::int64_t>(config_.block_size, s.length - i * config_.block_size);
-      if (block >= fill.size()) continue;  // said above
       if (fill[block] != 0 && fill[block] != slots)
         broken.push_back("block " + std::to_string(block) + " has " + std::to_string(fill[block]) +
                          " slots filled for one sequence and " + std::to_string(slots) + " for sequence " +

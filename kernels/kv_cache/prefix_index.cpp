@@ -82,14 +82,14 @@ std::int32_t PrefixIndex::find(std::uint64_t parent, std::uint64_t hash, std::sp
 }
 
 void PrefixIndex::check(std::vector<std::string>& broken) const {
-  std::int64_t chained = 0;
+  std::vector<std::int32_t> chained;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     std::int32_t previous = kNoBlock;
     for (std::int32_t block = buckets_[b]; block != kNoBlock; previous = block, block = at(block).next) {
       // More links than blocks: a ring.
-      if (block < 0 || block >= std::ssize(entries_) || ++chained > std::ssize(entries_)) {
+      if (block < 0 || block >= std::ssize(entries_) || chained.size() == entries_.size()) {
         broken.push_back("bucket " + std::to_string(b) + " of the prefix index leads to block " +
-                         std::to_string(block) + " after " + std::to_string(chained) + " blocks in all");
+                         std::to_string(block) + " after " + std::to_string(chained.size()) + " blocks in all");
         return;
       }
       const Entry& entry = at(block);
@@ -100,16 +100,20 @@ void PrefixIndex::check(std::vector<std::string>& broken) const {
       if (entry.prefix.number == 0 || entry.prefix.number >= next_number_ || entry.parent >= entry.prefix.number)
         broken.push_back(name + " continues prefix " + std::to_string(entry.parent) + " to prefix " +
                          std::to_string(entry.prefix.number) + " of " + std::to_string(next_number_));
-      // The first block of the bucket that is found by this content stands for all that have it.
-      const std::int32_t twin = find(entry.parent, entry.prefix.hash, tokens(block));
-      if (twin == kNoBlock || at(twin).prefix != entry.prefix)
-        broken.push_back(name + " has another number than block " + std::to_string(twin) + " with the same content");
+      chained.push_back(block);
     }
   }
+  // The block that is found by some content stands for all that have it.
+  for (const std::int32_t block : chained) {
+    const std::int32_t found = find(at(block).parent, at(block).prefix.hash, tokens(block));
+    if (found == kNoBlock || at(found).prefix != at(block).prefix)
+      broken.push_back("block " + std::to_string(block) + " in the prefix index has another prefix than block " +
+                       std::to_string(found) + " with the same content");
+  }
   const auto marked = std::ranges::count_if(entries_, [](const Entry& entry) { return entry.prefix.number != 0; });
-  if (chained != size_ || marked != size_)
+  if (std::ssize(chained) != size_ || marked != size_)
     broken.push_back("the prefix index says " + std::to_string(size_) + " blocks, its buckets have " +
-                     std::to_string(chained) + ", its entries " + std::to_string(marked));
+                     std::to_string(chained.size()) + ", its entries " + std::to_string(marked));
 }
 
 }  // namespace inferometer

@@ -50,7 +50,7 @@ TEST_CASE("block pool: a refused allocation leaves the pool as it was", "[kv_cac
   pool.append(1, consecutive(10, 1));
   // Grants one allocation more each time, until the action succeeds; returns how often it was refused.
   const auto refuse_each = [&](const auto& action) {
-    const BlockPool before = pool;
+    const BlockPool before = pool;  // NOLINT(performance-unnecessary-copy-initialization): the action changes `pool`
     for (std::int64_t granted = 0;; ++granted) {
       memory.refuse_after = granted;
       try {

@@ -43,7 +43,11 @@ BlockPoolFault fault_of(const Action& action) {
 }
 
 // Fails naming what is broken.
-inline void require_sound(const BlockPool& pool) { REQUIRE(pool.check_invariants() == std::vector<std::string>{}); }
+inline void require_sound(const BlockPool& pool) {
+  const std::vector<std::string> broken = pool.check_invariants();
+  CAPTURE(broken);
+  REQUIRE(broken.empty());
+}
 
 // Submits the prompt, appends what is not reused and counts it as computed by the next append; returns what is reused.
 inline std::int64_t start(BlockPool& pool, SequenceId id, const Tokens& prompt, std::int64_t max_new) {

@@ -26,7 +26,11 @@ KvCacheFault fault_of(const Action& action) {
   return {};
 }
 
-void require_sound(const SlotPool& pool) { REQUIRE(pool.check_invariants() == std::vector<std::string>{}); }
+void require_sound(const SlotPool& pool) {
+  const std::vector<std::string> broken = pool.check_invariants();
+  CAPTURE(broken);
+  REQUIRE(broken.empty());
+}
 
 using enum ReservationPolicy;
 
@@ -34,7 +38,7 @@ using enum ReservationPolicy;
 
 TEST_CASE("reservation: OPT-13B in 12 GiB reserves 2048 slots for seven sequences and leaves 8.85 %", "[kv_cache]") {
   // Kwon et al. 2023, section 3: 2 (key and value) x 5120 (hidden size) x 40 (layers) x 2 bytes a token.
-  constexpr std::int64_t kTokenBytes = 2 * 5120 * 40 * 2;
+  constexpr std::int64_t kTokenBytes = std::int64_t{2} * 5120 * 40 * 2;
   static_assert(kTokenBytes == 800 << 10);
   SlotPool pool((std::int64_t{12} << 30) / kTokenBytes);
   REQUIRE(pool.total_slots() == 15'728);
