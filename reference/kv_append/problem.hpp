@@ -35,7 +35,8 @@ struct KvAppendProblem {
   std::int64_t groups() const { return kv_group_size == 0 ? 1 : head_dim / kv_group_size; }
 };
 
-// Dense, last index fastest, as layout.hpp says. Slots of other tokens must keep what they hold.
+// Dense, last index fastest, as layout.hpp says. Slots of other tokens must keep what they hold, and so must the bytes
+// that pad rows of codes.
 struct KvAppendTensors {
   const void* k_new = nullptr;                // [batch, new_tokens, kv_heads, head_dim]   dtype
   const void* v_new = nullptr;                // as k_new
