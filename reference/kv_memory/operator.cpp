@@ -1,0 +1,223 @@
+// kv_memory: fields, the ledger as a tensor, its audit, and the shares that are read from it.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/operator/operator.hpp"
+#include "reference/kv_cache/layout.hpp"
+#include "reference/kv_memory/model_shape.hpp"
+#include "reference/kv_memory/problem.hpp"
+#include "reference/kv_memory/recount.hpp"
+#include "reference/kv_memory/synthetic.hpp"
+
+namespace inferometer {
+
+std::int64_t KvMemoryProblem::token_bytes() const { return model_shape(model).token_bytes(kv_bits, kv_group_size); }
+
+std::int64_t KvMemoryProblem::pool_slots() const { return pool_bytes / token_bytes(); }
+
+namespace {
+
+using Problem = KvMemoryProblem;
+using Tensors = KvMemoryTensors;
+
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+
+const std::vector<Field<Problem>> kFields = {
+    {.name = "trace",
+     .member = &Problem::trace,
+     .doc = "requests: a .csv (Azure) or .jsonl (Mooncake) file, or a synthetic distribution, such as "
+            "synthetic_sharegpt"},
+    {.name = "requests",
+     .member = &Problem::requests,
+     .doc = "how many of the trace, from its first on; 0: all of a file",
+     .min = 0},
+    {.name = "model",
+     .member = &Problem::model,
+     .doc = "shape that says how many bytes a token's keys and values take",
+     .words = model_names()},
+    {.name = "max_length",
+     .member = &Problem::max_length,
+     .doc = "tokens that a request may store, and that cpu.reserve_max reserves; 0: the model's limit",
+     .min = 0,
+     .max = std::int64_t{1} << 30},
+    {.name = "pool_bytes", .member = &Problem::pool_bytes, .doc = "memory for keys and values", .max = kMostBytes},
+    {.name = "block_size",
+     .member = &Problem::block_size,
+     .doc = "tokens per block of the paged policies",
+     .max = std::int64_t{1} << 20},
+    {.name = "contiguous",
+     .member = &Problem::contiguous,
+     .doc = "how the reserve policies find a range: the lowest that fits, or by binary buddies",
+     .words = {"first_fit", "buddy"}},
+    {.name = "kv_bits", .member = &Problem::kv_bits, .doc = "bits of a stored key or value: 16, 8 or 4", .max = 16},
+    {.name = "kv_group_size",
+     .member = &Problem::kv_group_size,
+     .doc = "elements of head_dim that share a scale at 8 and 4 bits; 0: head_dim",
+     .min = 0},
+    {.name = "order",
+     .member = &Problem::order,
+     .doc = "of admission: as they arrive, or the fewest prompt tokens of the next 1024",
+     .words = {"fcfs", "shortest_first"}},
+    {.name = "arrivals",
+     .member = &Problem::arrivals,
+     .doc = "when requests arrive: before the first step, or when the trace says",
+     .words = {"all_at_start", "trace"}},
+    {.name = "step_ms",
+     .member = &Problem::step_ms,
+     .doc = "how long a step takes, where requests arrive when the trace says",
+     .real_min = 1e-3,
+     .real_max = 1e6},
+    {.name = "watermark_ratio",
+     .member = &Problem::watermark_ratio,
+     .doc = "of the blocks, left free when a paged policy admits a request beside others",
+     .real_max = 0.5},
+    {.name = "seed", .member = &Problem::seed, .doc = "of a synthetic distribution", .min = 0},
+};
+
+void complete(Problem& p) {
+  if (p.max_length == 0) p.max_length = model_shape(p.model).max_length;
+}
+
+void validate(const Problem& p) {
+  check_kv_quantization(p.kv_bits, "integer", p.kv_group_size, model_shape(p.model).head_dim);
+  if (p.pool_slots() < 1)
+    throw ProblemError("pool_bytes", "pool_bytes must be at least the " + std::to_string(p.token_bytes()) +
+                                         " bytes of one token, got " + std::to_string(p.pool_bytes));
+  if (p.block_size > p.pool_slots())
+    throw ProblemError("block_size", "block_size must be at most the " + std::to_string(p.pool_slots()) +
+                                         " tokens that the pool holds, got " + std::to_string(p.block_size));
+  if (p.pool_slots() / p.block_size > std::numeric_limits<std::int32_t>::max())
+    throw ProblemError("block_size", "block_size must cut the pool into less than 2^31 blocks, got " +
+                                         std::to_string(p.pool_slots() / p.block_size) + " of " +
+                                         std::to_string(p.block_size) + " tokens");
+  if (is_synthetic(p.trace) && p.requests == 0)
+    throw ProblemError("requests", "requests must be at least 1 for a synthetic distribution, which has no end, got 0");
+  if (is_synthetic(p.trace) && p.arrivals == "trace")
+    throw ProblemError("arrivals",
+                       "arrivals must be all_at_start for a synthetic distribution, which has no times, "
+                       "got 'trace'");
+  try {
+    open_requests(p);
+  } catch (const TraceError& error) {
+    throw ProblemError("trace", error.what());
+  }
+}
+
+std::vector<TensorSpec> tensors(const Problem&) {
+  return {{.name = "ledger",
+           .role = Role::output,
+           .dtype = Dtype::i32,
+           .shape = {static_cast<std::int64_t>(kKvCounts), static_cast<std::int64_t>(kKvLimbs)}}};
+}
+
+Tensors bind(const Problem&, std::span<void* const> pointers) {
+  return {.ledger = static_cast<std::int32_t*>(pointers[0])};
+}
+
+// A simulation: neither its arithmetic nor its bytes say anything about a machine.
+Work work(const Problem&) { return {}; }
+
+// What the trace alone determines; the rest is for the audit.
+std::vector<ExpectedSpan> expect(const Problem& p, const Inputs&, std::uint64_t, int) {
+  std::int32_t limbs[kKvCounts * kKvLimbs] = {};
+  KvLedger expected = count_trace(p);
+  expected[KvCount::pool_slots] = p.pool_slots();
+  expected.write(limbs);
+  std::vector<ExpectedSpan> spans;
+  for (const KvCount count : {KvCount::pool_slots, KvCount::requests, KvCount::prompt_tokens, KvCount::output_tokens}) {
+    const std::size_t begin = static_cast<std::size_t>(count) * kKvLimbs;
+    spans.push_back({.tensor = "ledger",
+                     .begin = static_cast<std::int64_t>(begin),
+                     .values = std::vector<double>(limbs + begin, limbs + begin + kKvLimbs)});
+  }
+  return spans;
+}
+
+// Whole numbers: exact.
+Tolerance tolerance(const Problem&, std::string_view) {
+  return {.rel_l2 = 0, .max_error_over_rms = 0, .row_rel_l2 = 0};
+}
+
+KvLedger ledger_of(std::span<const void* const> tensors) {
+  return KvLedger::read({static_cast<const std::int32_t*>(tensors[0]), kKvCounts * kKvLimbs});
+}
+
+std::string unequal(const std::string& what, std::int64_t value, const std::string& other, std::int64_t expected) {
+  if (value == expected) return {};
+  return what + " is " + std::to_string(value) + ", " + other + " " + std::to_string(expected);
+}
+
+std::string audit(const Problem& p, std::string_view variant, std::span<const void* const> tensors) {
+  const KvLedger ledger = ledger_of(tensors);
+  std::int64_t slot_steps = 0;
+  if (__builtin_mul_overflow(p.pool_slots(), ledger[KvCount::steps], &slot_steps))
+    return "pool_slots x steps passes 2^63";
+  const std::string sums[] = {
+      unequal("the sum of all slot states", ledger.slot_steps(), "pool_slots x steps", slot_steps),
+      unequal("generated", ledger[KvCount::generated], "the outputs of all requests that were not refused",
+              ledger[KvCount::output_tokens] - ledger[KvCount::refused_output])};
+  for (const std::string& sentence : sums)
+    if (!sentence.empty()) return sentence;
+  const std::optional<KvLedger> counted = recount(p, variant);
+  if (!counted) return {};
+  for (std::size_t i = 0; i < kKvCounts; ++i) {
+    const auto count = static_cast<KvCount>(i);
+    if (std::string sentence = unequal(name_of(count), ledger[count], "counted one by one", (*counted)[count]);
+        !sentence.empty())
+      return sentence;
+  }
+  return {};
+}
+
+std::vector<Metric> metrics(const Problem& p, const Inputs&, std::span<const void* const> tensors, int) {
+  const KvLedger ledger = ledger_of(tensors);
+  const auto value = [&](KvCount count) { return static_cast<double>(ledger[count]); };
+  const auto ratio = [](double part, double whole) { return whole > 0 ? part / whole : 0; };
+  const double slot_steps = value(KvCount::pool_slots) * value(KvCount::steps);
+  const double allocated = value(KvCount::token) + value(KvCount::reserved) + value(KvCount::internal);
+  return {{"kv_token_share_of_pool_ratio", ratio(value(KvCount::token), slot_steps)},
+          {"kv_token_share_of_pool_under_load_ratio",
+           ratio(value(KvCount::loaded_token), value(KvCount::pool_slots) * value(KvCount::loaded_steps))},
+          {"kv_token_share_of_allocated_ratio", ratio(value(KvCount::token), allocated)},
+          {"reserved_share_ratio", ratio(value(KvCount::reserved), slot_steps)},
+          {"internal_share_ratio", ratio(value(KvCount::internal), slot_steps)},
+          {"external_share_ratio", ratio(value(KvCount::external), slot_steps)},
+          {"cached_share_ratio", ratio(value(KvCount::cached), slot_steps)},
+          {"free_share_ratio", ratio(value(KvCount::free), slot_steps)},
+          {"shared_saved_ratio", ratio(value(KvCount::shared_saved), slot_steps)},
+          {"reused_prompt_ratio", ratio(value(KvCount::reused_prompt), value(KvCount::prompt_tokens))},
+          {"admitted_mean", ratio(value(KvCount::generated), value(KvCount::steps))},
+          {"admitted_peak", value(KvCount::peak_running)},
+          {"requests_seen", value(KvCount::requests)},
+          {"refusals", value(KvCount::refused)},
+          {"preemptions", value(KvCount::preemptions)},
+          {"recomputed_tokens", value(KvCount::recomputed)},
+          {"steps", value(KvCount::steps)},
+          {"loaded_steps", value(KvCount::loaded_steps)},
+          {"pool_slots", value(KvCount::pool_slots)},
+          {"token_bytes", static_cast<double>(p.token_bytes())}};
+}
+
+const RegisterOperator<KvMemory> registered{{
+    .summary = "what a policy for KV-cache memory wastes on a trace of requests",
+    .fields = kFields,
+    .complete = &complete,
+    .validate = &validate,
+    .tensors = &tensors,
+    .bind = &bind,
+    .work = &work,
+    .expect = &expect,
+    .reference = "counts of the trace; every request and step recounted one by one where that takes less than a second",
+    .tolerance = &tolerance,
+    .audit = &audit,
+    .metrics = &metrics,
+}};
+
+}  // namespace
+}  // namespace inferometer
