@@ -8,7 +8,7 @@
 //   free    without content;   free + owned + cached = total.
 //
 // One step of a scheduler:
-//   submit, append, fork, abort      decide what the step computes
+//   submit, append, fork, abort      decide what the step computes; of a sequence at most one append
 //   pending_copies, copies_made      the copies go to the device, before anything is written
 //   the device computes the step     it writes every appended token
 //   free                             sequences that have ended
@@ -22,7 +22,6 @@
 // snapshot. Every member function that throws leaves the pool as it was.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <span>
@@ -135,8 +134,8 @@ class BlockPool {
   std::int32_t block_size() const { return config_.block_size; }
   BlockPoolUsage usage() const;  // O(1)
 
-  // Bookkeeping of one block, in bytes, at most: below 64. Besides, a pool with prefix_reuse keeps the token numbers,
-  // 4 bytes a slot, and a sequence has 4 bytes for each block that it may come to hold.
+  // Bookkeeping of one block, in bytes: below 64. Besides, a pool with prefix_reuse keeps the tokens to compare, 4 bytes
+  // a slot, and a sequence its table, 4 bytes for each block that it may come to hold.
   static double bytes_per_block(const BlockPoolConfig& config);
 
   // A sentence for everything that does not hold: the counts against the tables, each block in exactly one state, the

@@ -144,7 +144,7 @@ TEST_CASE("block pool: OPT-13B's blocks hold seven sequences of 2048 tokens, and
   }
   CHECK(id == 983 / 19);  // 300 tokens fill 19 blocks
   const BlockPoolUsage usage = pool.usage();
-  CHECK(usage.owned_blocks * 16 - usage.filled_slots == id * 4);  // of the last one, 12 slots
+  CHECK(usage.owned_blocks * 16 - usage.filled_slots == id * 4);  // 19 blocks have 304 slots
 }
 
 TEST_CASE("block pool: blocks freed last are taken first, at first from the lowest", "[kv_cache][block_pool]") {
