@@ -134,8 +134,8 @@ class BlockPool {
   std::int32_t block_size() const { return config_.block_size; }
   BlockPoolUsage usage() const;  // O(1)
 
-  // Bookkeeping of one block, in bytes: below 64. Besides, a pool with prefix_reuse keeps the tokens to compare, 4 bytes
-  // a slot, and a sequence its table, 4 bytes for each block that it may come to hold.
+  // Bookkeeping of one block, in bytes: below 64. Besides, a pool with prefix_reuse keeps the tokens to compare, 4
+  // bytes a slot, and a sequence its table, 4 bytes for each block that it may come to hold.
   static double bytes_per_block(const BlockPoolConfig& config);
 
   // A sentence for everything that does not hold: the counts against the tables, each block in exactly one state, the
