@@ -20,6 +20,7 @@ struct ElementRange {
 // Calls body(first, last) for every part of `range` that lies in [begin, end), in ascending order.
 template <class Body>
 void for_each_part(const ElementRange& range, std::int64_t begin, std::int64_t end, const Body& body) {
+  if (range.begin >= end || range.last_end() <= begin) return;
   std::int64_t repeat = 0;
   if (range.stride > 0 && begin >= range.end) repeat = (begin - range.end) / range.stride + 1;  // ends past begin
   for (; repeat < range.repeats && range.begin + repeat * range.stride < end; ++repeat) {

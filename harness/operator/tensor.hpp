@@ -60,6 +60,7 @@ class Inputs {
   Inputs(std::vector<TensorSpec> specs, std::uint64_t seed);
 
   const std::vector<TensorSpec>& specs() const { return specs_; }
+  std::uint64_t seed() const { return seed_; }
   std::size_t index_of(std::string_view name) const;  // throws std::out_of_range
 
   // `count` elements from `begin`, converted (exactly) to float; unused ones of float types are NaN. Thread-safe.

@@ -29,6 +29,36 @@ std::vector<std::int32_t> shuffled_blocks(const AttentionDecodeProblem& p) {
   return blocks;
 }
 
+// What the slots of a cache are counted within: a block, or the reservation of a sequence in a contiguous cache.
+std::int64_t slots_of_page(const AttentionDecodeProblem& p) { return p.block_size == 0 ? p.context : p.block_size; }
+
+// Neighbouring slots of one page.
+struct PageSlots {
+  std::int64_t page;
+  std::int64_t begin;
+  std::int64_t end;
+};
+
+// Slots that hold no token.
+std::vector<PageSlots> free_slots(const AttentionDecodeProblem& p) {
+  std::vector<PageSlots> unused;
+  if (p.block_size == 0) {
+    for (std::int64_t b = 0; b < p.batch; ++b)
+      if (p.context_of(b) < p.context) unused.push_back({.page = b, .begin = p.context_of(b), .end = p.context});
+    return unused;
+  }
+  const std::vector<std::int32_t> blocks = shuffled_blocks(p);
+  std::size_t taken = 0;
+  for (std::int64_t b = 0; b < p.batch; ++b) {
+    taken += static_cast<std::size_t>(blocks_of(p, b));
+    const std::int64_t in_last = p.context_of(b) % p.block_size;
+    if (in_last == 0) continue;  // full, or no block at all
+    unused.push_back({.page = blocks[taken - 1], .begin = in_last, .end = p.block_size});
+  }
+  for (; taken < blocks.size(); ++taken) unused.push_back({.page = blocks[taken], .begin = 0, .end = p.block_size});
+  return unused;
+}
+
 }  // namespace
 
 std::int64_t used_blocks(const AttentionDecodeProblem& problem) {
@@ -53,29 +83,24 @@ std::vector<std::int32_t> block_table(const AttentionDecodeProblem& problem) {
   return table;
 }
 
-std::vector<ElementRange> unused_slots(const AttentionDecodeProblem& problem) {
-  const std::int64_t token = problem.kv_heads * problem.head_dim;  // elements
+std::vector<ElementRange> unused_tokens(const AttentionDecodeProblem& problem, std::int64_t token_elements) {
   std::vector<ElementRange> unused;
-  const auto add = [&](std::int64_t begin, std::int64_t end) {
-    if (begin < end) unused.push_back({.begin = begin * token, .end = end * token});
-  };
-  if (problem.block_size == 0) {
-    for (std::int64_t b = 0; b < problem.batch; ++b)
-      add(b * problem.context + problem.context_of(b), (b + 1) * problem.context);
-    return unused;
+  for (const PageSlots& free : free_slots(problem)) {
+    const std::int64_t page = free.page * slots_of_page(problem);
+    unused.push_back({.begin = (page + free.begin) * token_elements, .end = (page + free.end) * token_elements});
   }
-  const std::vector<std::int32_t> blocks = shuffled_blocks(problem);
-  std::size_t taken = 0;
-  for (std::int64_t b = 0; b < problem.batch; ++b) {
-    taken += static_cast<std::size_t>(blocks_of(problem, b));
-    const std::int64_t in_last = problem.context_of(b) % problem.block_size;
-    if (in_last == 0) continue;  // full, or no block at all
-    const std::int64_t last = blocks[taken - 1];
-    add(last * problem.block_size + in_last, (last + 1) * problem.block_size);
-  }
-  for (; taken < blocks.size(); ++taken) {
-    const std::int64_t free = blocks[taken];
-    add(free * problem.block_size, (free + 1) * problem.block_size);
+  return unused;
+}
+
+std::vector<ElementRange> unused_rows(const AttentionDecodeProblem& problem, std::int64_t row_elements) {
+  const std::int64_t head = slots_of_page(problem) * row_elements;
+  std::vector<ElementRange> unused;
+  for (const PageSlots& free : free_slots(problem)) {
+    const std::int64_t page = free.page * problem.kv_heads * head;
+    unused.push_back({.begin = page + free.begin * row_elements,
+                      .end = page + free.end * row_elements,
+                      .repeats = problem.kv_heads,
+                      .stride = head});
   }
   return unused;
 }

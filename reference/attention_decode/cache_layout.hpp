@@ -18,7 +18,10 @@ std::int64_t pool_blocks(const AttentionDecodeProblem& problem);
 // [batch, max_blocks()], rows padded with -1. Blocks stand in random order, the same for the same problem.
 std::vector<std::int32_t> block_table(const AttentionDecodeProblem& problem);
 
-// Elements of K (and of V) past the length of a sequence or in a free block, for the table of block_table.
-std::vector<ElementRange> unused_slots(const AttentionDecodeProblem& problem);
+// Elements past the length of a sequence or in a free block, for the table of block_table.
+// Of a cache whose tokens stand `token_elements` apart, all heads of one together (kv_bits 16):
+std::vector<ElementRange> unused_tokens(const AttentionDecodeProblem& problem, std::int64_t token_elements);
+// Of a cache whose heads stand outermost, `row_elements` a token and head (kv_bits 8 and 4: codes and scales):
+std::vector<ElementRange> unused_rows(const AttentionDecodeProblem& problem, std::int64_t row_elements);
 
 }  // namespace inferometer

@@ -3,17 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string_view>
 
 #include "harness/judge/sample.hpp"
 #include "harness/operator/parallel.hpp"
-#include "reference/common/eigen.hpp"
+#include "reference/attention_decode/judged_rows.hpp"
 
 namespace inferometer {
 namespace {
 
 using Problem = AttentionDecodeProblem;
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kTokensAtOnce = 256;    // keys or values held in double precision
@@ -45,24 +43,21 @@ std::vector<Pair> sample_pairs(const Problem& p, const std::vector<std::int32_t>
   return pairs;
 }
 
-// Tokens [begin, begin + count) of one head of K or V.
-Matrix read_tokens(const Problem& p, const Inputs& inputs, std::string_view name, Pair pair, std::int64_t begin,
-                   std::int64_t count) {
-  Matrix tokens(count, p.head_dim);
-  for (std::int64_t j = 0; j < count; ++j) {
-    const std::int64_t token = begin + j;
-    std::int64_t slot = pair.sequence * p.context + token;
-    if (p.block_size != 0) {
-      const auto entry = static_cast<std::size_t>(pair.sequence * p.max_blocks() + token / p.block_size);
-      slot = inputs.integers("block_table")[entry] * p.block_size + token % p.block_size;
-    }
-    const std::vector<float> row = inputs.read(name, (slot * p.kv_heads + pair.kv_head) * p.head_dim, p.head_dim);
-    tokens.row(j) = Eigen::Map<const Eigen::RowVectorXf>(row.data(), p.head_dim).cast<double>();
-  }
-  return tokens;
+// Keys that a query sees: [first, end), inclusive of its own and of window_left before it.
+struct Visible {
+  std::int64_t first;
+  std::int64_t end;
+};
+
+// Query i is token length - q_len + i of its sequence.
+Visible visible_to(const Problem& p, std::int64_t query, std::int64_t length) {
+  const std::int64_t own = length - p.q_len + query;
+  const std::int64_t first = p.window_left < 0 ? 0 : own - p.window_left;
+  const std::int64_t end = std::clamp<std::int64_t>(own + 1, 0, length);
+  return {.first = std::clamp<std::int64_t>(first, 0, end), .end = end};
 }
 
-// softmax(Q K^T / sqrt(d) + M) V for the sampled rows of one pair.
+// softmax(S + M) V with S = Q K^T / sqrt(d), or its soft cap c tanh(S / c), for the sampled rows of one pair.
 std::vector<ExpectedSpan> expect_pair(const Problem& p, const Inputs& inputs, Pair pair, std::int64_t length,
                                       std::uint64_t seed) {
   const std::int64_t group = p.q_heads / p.kv_heads;
@@ -74,33 +69,38 @@ std::vector<ExpectedSpan> expect_pair(const Problem& p, const Inputs& inputs, Pa
     return (pair.sequence * p.q_len + query_of(r)) * p.q_heads + head;
   };
 
-  Matrix q(rows, p.head_dim);
+  RowsF64 q(rows, p.head_dim);
   for (Eigen::Index r = 0; r < rows; ++r) {
     const std::vector<float> row = inputs.read("q", row_of(r) * p.head_dim, p.head_dim);
     q.row(r) = Eigen::Map<const Eigen::RowVectorXf>(row.data(), p.head_dim).cast<double>();
   }
-  Matrix s(rows, length);
-  for (std::int64_t j = 0; j < length; j += kTokensAtOnce) {
+  const auto read = [&](KeyOrValue which, std::int64_t begin, std::int64_t count) {
+    return read_judged_rows(p, inputs, which, pair.sequence, pair.kv_head, begin, count);
+  };
+  const std::int64_t oldest = visible_to(p, 0, length).first;  // later queries see none before it
+  RowsF64 s = RowsF64::Zero(rows, length);
+  for (std::int64_t j = oldest; j < length; j += kTokensAtOnce) {
     const std::int64_t count = std::min(kTokensAtOnce, length - j);
-    s.middleCols(j, count) = q * read_tokens(p, inputs, "k", pair, j, count).transpose();
+    s.middleCols(j, count) = q * read(KeyOrValue::key, j, count).transpose();
   }
   s /= std::sqrt(static_cast<double>(p.head_dim));
+  if (p.soft_cap > 0) s = p.soft_cap * (s / p.soft_cap).array().tanh().matrix();
   Eigen::VectorXd m = Eigen::VectorXd::Constant(rows, -kInfinity);
   Eigen::VectorXd l = Eigen::VectorXd::Zero(rows);
   for (Eigen::Index r = 0; r < rows; ++r) {
-    // Query i is token length - q_len + i of its sequence and sees the keys up to itself.
-    const std::int64_t visible = std::clamp<std::int64_t>(length - p.q_len + query_of(r) + 1, 0, length);
-    s.row(r).tail(length - visible).setZero();  // exp(-infinity)
-    if (visible == 0) continue;
-    auto seen = s.row(r).head(visible).array();
+    const auto [first, end] = visible_to(p, query_of(r), length);
+    s.row(r).head(first).setZero();  // exp(-infinity)
+    s.row(r).tail(length - end).setZero();
+    if (first == end) continue;
+    auto seen = s.row(r).segment(first, end - first).array();
     m[r] = seen.maxCoeff();
     seen = (seen - m[r]).exp();
     l[r] = seen.sum();
   }
-  Matrix o = Matrix::Zero(rows, p.head_dim);
-  for (std::int64_t j = 0; j < length; j += kTokensAtOnce) {
+  RowsF64 o = RowsF64::Zero(rows, p.head_dim);
+  for (std::int64_t j = oldest; j < length; j += kTokensAtOnce) {
     const std::int64_t count = std::min(kTokensAtOnce, length - j);
-    o += s.middleCols(j, count) * read_tokens(p, inputs, "v", pair, j, count);
+    o += s.middleCols(j, count) * read(KeyOrValue::value, j, count);
   }
 
   std::vector<ExpectedSpan> spans;

@@ -1,26 +1,29 @@
-// attention_decode: fields, tensors, cost and tolerance. The judge's answer is in expected.cpp.
+// attention_decode: its fields, and which problems there are.
 #include "harness/operator/operator.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "harness/judge/tolerance.hpp"
 #include "reference/attention_decode/cache_layout.hpp"
+#include "reference/attention_decode/cost.hpp"
 #include "reference/attention_decode/expected.hpp"
 #include "reference/attention_decode/problem.hpp"
+#include "reference/attention_decode/tensors.hpp"
+#include "reference/kv_cache/layout.hpp"
 
 namespace inferometer {
 namespace {
 
 using Problem = AttentionDecodeProblem;
-using Tensors = AttentionDecodeTensors;
 
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();  // seq_lens and block_table are i32
+constexpr std::int64_t kRowAlignment = 8;                                     // elements: 16-byte accesses
+// Beyond these a cap is no cap, or leaves no score.
+constexpr double kLeastSoftCap = 1e-3;
+constexpr double kMostSoftCap = 1e6;
 
 const std::vector<Field<Problem>> kFields = {
     {.name = "batch", .member = &Problem::batch, .doc = "sequences", .max = std::int64_t{1} << 20},
@@ -49,9 +52,35 @@ const std::vector<Field<Problem>> kFields = {
      .max = 512},
     {.name = "kv_bits",
      .member = &Problem::kv_bits,
-     .doc = "bits of a stored key or value; 16: dtype",
-     .min = 16,
+     .doc = "bits of a stored key or value: 16 (dtype), 8 or 4",
+     .min = 4,
      .max = 16},
+    {.name = "kv_format",
+     .member = &Problem::kv_format,
+     .doc = "what 8-bit codes are",
+     .words = {"integer", "fp8_e4m3"}},
+    {.name = "kv_group_size",
+     .member = &Problem::kv_group_size,
+     .doc = "elements of a head that share a scale: 32, 64 or 128; 0: head_dim",
+     .min = 0,
+     .max = 128},
+    {.name = "k_row_stride",
+     .member = &Problem::k_row_stride,
+     .doc = "elements from one token of K to the next, with kv_bits 16; 0: kv_heads * head_dim",
+     .min = 0},
+    {.name = "v_row_stride",
+     .member = &Problem::v_row_stride,
+     .doc = "elements from one token of V to the next, with kv_bits 16; 0: kv_heads * head_dim",
+     .min = 0},
+    {.name = "window_left",
+     .member = &Problem::window_left,
+     .doc = "keys before its own that a query sees; -1: all",
+     .min = -1,
+     .max = kInt32Max},
+    {.name = "soft_cap",
+     .member = &Problem::soft_cap,
+     .doc = "bound c of scores, s becomes c tanh(s / c); 0: none",
+     .real_max = kMostSoftCap},
     {.name = "splits",
      .member = &Problem::splits,
      .doc = "parts each sequence is cut into along its context; 0: chosen by the variant",
@@ -71,9 +100,23 @@ void complete(Problem& p) {
   if (p.context == 0) p.context = longest(p);
 }
 
+void check_row_stride(const Problem& p, const std::string& name, std::int64_t stride) {
+  if (stride == 0) return;
+  if (p.kv_bits != 16)
+    throw ProblemError(name, name + " must be 0 with kv_bits below 16, got " + std::to_string(stride));
+  const std::int64_t heads = p.kv_heads * p.head_dim;
+  if (stride % kRowAlignment != 0 || stride < heads)
+    throw ProblemError(name, name + " must be 0 or a multiple of 8 from kv_heads * head_dim, " + std::to_string(heads) +
+                                 ", on, got " + std::to_string(stride));
+  checked_product(name, {p.batch, p.context, stride, 4});
+}
+
 void validate(const Problem& p) {
   if (p.head_dim % 8 != 0)
     throw ProblemError("head_dim", "head_dim must be a multiple of 8, got " + std::to_string(p.head_dim));
+  check_kv_quantization(p.kv_bits, p.kv_format, p.kv_group_size, p.head_dim);
+  if (p.soft_cap != 0 && p.soft_cap < kLeastSoftCap)
+    throw ProblemError("soft_cap", "soft_cap must be 0 or at least 0.001, got " + to_string(Value(p.soft_cap)));
   if (p.q_heads % p.kv_heads != 0)
     throw ProblemError("q_heads", "q_heads must be a multiple of kv_heads, got " + std::to_string(p.q_heads) + " and " +
                                       std::to_string(p.kv_heads));
@@ -89,80 +132,14 @@ void validate(const Problem& p) {
   // In bytes of f32, so that no offset into a tensor can overflow.
   checked_product("q_heads", {p.batch, p.q_len, p.q_heads, p.head_dim, 4});
   checked_product("context", {p.batch, p.context, p.kv_heads, p.head_dim, 4});
+  check_row_stride(p, "k_row_stride", p.k_row_stride);
+  check_row_stride(p, "v_row_stride", p.v_row_stride);
   if (p.block_size == 0) return;
   if (pool_blocks(p) > kInt32Max)
     throw ProblemError("block_size", "the cache must fit " + std::to_string(kInt32Max) +
                                          " blocks, whose numbers are 32-bit, got " + std::to_string(pool_blocks(p)));
-  checked_product("block_size", {pool_blocks(p), p.block_size, p.kv_heads, p.head_dim, 4});
-}
-
-std::vector<std::int32_t> lengths(const Problem& p) {
-  std::vector<std::int32_t> lengths;
-  for (std::int64_t b = 0; b < p.batch; ++b) lengths.push_back(static_cast<std::int32_t>(p.context_of(b)));
-  return lengths;
-}
-
-// The inputs among the tensors.
-enum : std::size_t { kQ, kK, kV, kSeqLens, kBlockTable };  // the last one when paged
-
-std::vector<TensorSpec> tensors(const Problem& p) {
-  const bool paged = p.block_size != 0;
-  const std::vector<std::int64_t> cache =
-      paged ? std::vector<std::int64_t>{pool_blocks(p), p.block_size, p.kv_heads, p.head_dim}
-            : std::vector<std::int64_t>{p.batch, p.context, p.kv_heads, p.head_dim};
-  const std::vector<std::int64_t> rows = {p.batch, p.q_len, p.q_heads, p.head_dim};
-  std::vector<TensorSpec> specs;
-  specs.push_back({.name = "q", .dtype = p.dtype, .shape = rows});
-  specs.push_back({.name = "k", .role = Role::kv_pool, .dtype = p.dtype, .shape = cache});
-  specs.push_back({.name = "v", .role = Role::kv_pool, .dtype = p.dtype, .shape = cache});
-  specs.push_back({.name = "seq_lens", .dtype = Dtype::i32, .shape = {p.batch}});
-  if (paged) specs.push_back({.name = "block_table", .dtype = Dtype::i32, .shape = {p.batch, p.max_blocks()}});
-  specs.push_back({.name = "o", .role = Role::output, .dtype = p.dtype, .shape = rows});
-  specs.push_back({.name = "lse", .role = Role::output, .dtype = Dtype::f32, .shape = {p.batch, p.q_heads, p.q_len}});
-  return specs;
-}
-
-void add_contents(const Problem& p, std::vector<TensorSpec>& specs) {
-  specs[kV].unused = specs[kK].unused = unused_slots(p);
-  specs[kSeqLens].source = lengths(p);
-  if (p.block_size != 0) specs[kBlockTable].source = block_table(p);
-}
-
-Tensors bind(const Problem& p, std::span<void* const> pointers) {
-  const std::size_t outputs = p.block_size == 0 ? kBlockTable : kBlockTable + 1;
-  return {.q = pointers[kQ],
-          .k = pointers[kK],
-          .v = pointers[kV],
-          .seq_lens = static_cast<const std::int32_t*>(pointers[kSeqLens]),
-          .block_table = p.block_size == 0 ? nullptr : static_cast<const std::int32_t*>(pointers[kBlockTable]),
-          .o = pointers[outputs],
-          .lse = static_cast<float*>(pointers[outputs + 1])};
-}
-
-// Q K^T and P V take 2 head_dim FLOPs each per query head and visible (query, key) pair. Of c keys the last
-// n = min(q_len, c) queries see c - n + 1, ..., c. Bytes are those of every key and value once, Q, O and the
-// log-sum-exp; lengths and block table are not counted as useful.
-Work work(const Problem& p) {
-  double pairs = 0;
-  double tokens = 0;
-  for (std::int64_t b = 0; b < p.batch; ++b) {
-    const auto c = static_cast<double>(p.context_of(b));
-    const auto n = std::min(static_cast<double>(p.q_len), c);
-    pairs += n * c - n * (n - 1) / 2;
-    tokens += c;
-  }
-  const auto element = static_cast<double>(dtype_bytes(p.dtype));
-  const auto rows = static_cast<double>(p.batch * p.q_len * p.q_heads);
-  return {.flops = 4.0 * static_cast<double>(p.q_heads * p.head_dim) * pairs,
-          .bytes = tokens * static_cast<double>(2 * p.kv_heads * p.head_dim) * element +
-                   rows * (2.0 * static_cast<double>(p.head_dim) * element + sizeof(float)),
-          .arithmetic = p.dtype == Dtype::f32 ? Arithmetic::f32 : Arithmetic::f16_matmul};
-}
-
-// S stays in f32: no decode kernel has a reason to store it.
-Tolerance tolerance(const Problem& p, std::string_view tensor) {
-  return tensor == "lse" ? log_sum_exp_tolerance(Dtype::f32, p.head_dim, p.context)
-                         : attention_output_tolerance(p.dtype, p.head_dim, p.context);
+  const std::int64_t row = std::max(p.k_stride(), p.v_stride());
+  checked_product("block_size", {pool_blocks(p), p.block_size, row, 4});
 }
 
 const RegisterOperator<AttentionDecode> registered{{
@@ -170,13 +147,13 @@ const RegisterOperator<AttentionDecode> registered{{
     .fields = kFields,
     .complete = &complete,
     .validate = &validate,
-    .tensors = &tensors,
-    .add_contents = &add_contents,
-    .bind = &bind,
-    .work = &work,
+    .tensors = &decode_tensors,
+    .add_contents = &add_decode_contents,
+    .bind = &bind_decode,
+    .work = &decode_work,
     .expect = &expect_attention_decode,
     .reference = "the equation in f64",
-    .tolerance = &tolerance,
+    .tolerance = &decode_tolerance,
 }};
 
 }  // namespace

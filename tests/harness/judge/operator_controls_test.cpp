@@ -48,6 +48,23 @@ std::vector<Subject> subjects() {
          .head_axis = 2,
          .length_field = "context",
          .reduced = {}});
+    // One KV head and one sequence: a shorter cache is then the beginning of the longer one.
+    const auto decode_with = [&](const Fields& fields) {
+      Subject subject{.operator_name = "attention_decode",
+                      .variant = "cpu.naive",
+                      .fields = {{"context", n(2048)}, {"q_heads", n(32)}, {"q_len", n(4)}, {"dtype", dtype}},
+                      .main = "o",
+                      .head_axis = 2,
+                      .length_field = "context",
+                      .reduced = {}};
+      subject.fields.insert(subject.fields.end(), fields.begin(), fields.end());
+      all.push_back(subject);
+    };
+    decode_with({{"kv_bits", n(8)}});
+    decode_with({{"kv_bits", n(8)}, {"kv_format", std::string("fp8_e4m3")}, {"kv_group_size", n(64)}});
+    decode_with({{"kv_bits", n(4)}, {"kv_group_size", n(32)}});
+    decode_with({{"window_left", n(511)}});
+    decode_with({{"soft_cap", 20.0}});
     if (std::string_view(type) == "f32") continue;  // matmul stores f16 or bf16
     all.push_back({.operator_name = "matmul",
                    .variant = "cpu.eigen",

@@ -232,3 +232,38 @@ TEST_CASE("options: the config's fingerprint follows what is run, not how it is 
     CHECK(parsed(kThreeLengths, options).config_sha256 != hash);
   CHECK(parsed(R"("axes": {"seq_len": [16, 32]})").config_sha256 != hash);
 }
+
+TEST_CASE("expand: fields of words and of numbers make axes, conditions, settings and baselines", "[sweep]") {
+  const std::string config = R"({"schema": "inferometer.sweep/1", "name": "t", "operator": "attention_decode",
+    "variants": ["cpu.naive"], "baseline": {"variant": "cpu.naive", "problem": {"kv_format": "integer", "soft_cap": 0}},
+    "fixed": {"context": 64, "kv_bits": 8},
+    "axes": {"kv_format": ["integer", "fp8_e4m3"], "soft_cap": [0, 12.5, 50]},
+    "where": ["soft_cap < 20.5", "kv_format == 'integer' or soft_cap > 0"]})";
+  const auto rows = [&](const SweepOptions& options) {
+    Lines lines;
+    for (const SweepRow& row : parse_sweep(config, "c.json", options).rows)
+      for (const auto& [name, value] : row.problem)
+        if (name == "kv_format" || name == "soft_cap") lines.push_back(name + "=" + to_string(value));
+    return lines;
+  };
+  CHECK(rows({}) == Lines{"kv_format=integer", "soft_cap=0.0", "kv_format=integer", "soft_cap=12.5",
+                          "kv_format=fp8_e4m3", "soft_cap=12.5"});
+  CHECK(rows({.set = {"soft_cap=[0, 3]", "kv_format=fp8_e4m3"}}) == Lines{"kv_format=fp8_e4m3", "soft_cap=3.0"});
+  // An integer and the same number are one problem; so is 0 and -0.
+  const Sweep once = parse_sweep(config, "c.json", {.set = {"soft_cap=[3, 3.0]"}});
+  CHECK(once.rows.size() == 2);
+  CHECK(parse_sweep(config, "c.json", {.set = {"soft_cap=[0, -0.0]"}}).rows.size() == 1);
+  const Sweep sweep = parse_sweep(config, "c.json", {});
+  for (const SweepRow& row : sweep.rows) CHECK(row.baseline_id == sweep.rows.front().id);
+
+  CHECK(refusal(config, {.set = {"kv_format=fp8_e5m2"}}) ==
+        "--set kv_format=fp8_e5m2: kv_format must be one of integer, fp8_e4m3, got 'fp8_e5m2', nearest is 'fp8_e4m3' "
+        "(context=64 kv_bits=8 kv_format=fp8_e5m2 soft_cap=12.5)");
+  CHECK(refusal(config, {.set = {"soft_cap=high"}}).find("soft_cap must be a number from 0.0 to 1e+06, got 'high'") !=
+        std::string::npos);
+  CHECK(refusal(config, {.filter = "kv_format == 'fp8'"}) ==
+        "--filter: column 14: unknown kv_format 'fp8', nearest is 'fp8_e4m3'; allowed: integer, fp8_e4m3");
+  // A value the operator refuses may be left out by a condition, an integer for a number too.
+  CHECK(rows({.set = {"soft_cap=[0, 2000000]"}, .filter = "soft_cap < 1000"}) ==
+        Lines{"kv_format=integer", "soft_cap=0.0"});
+}

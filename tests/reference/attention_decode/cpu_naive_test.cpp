@@ -2,49 +2,14 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/support/catch.hpp"
-#include "tests/support/run_variant.hpp"
+#include "tests/reference/attention_decode/naive_runs.hpp"
 
 using namespace inferometer;
-using test::run_variant;
-using test::VariantRun;
+using namespace inferometer::test;
 
 namespace {
 
 std::vector<std::int64_t> list(std::initializer_list<std::int64_t> values) { return values; }
-
-struct Shape {
-  std::vector<std::int64_t> contexts;
-  std::int64_t q_len = 1;
-  std::int64_t q_heads = 4;
-  std::int64_t kv_heads = 2;
-  std::int64_t head_dim = 64;
-  std::int64_t block_size = 0;
-  std::string dtype = "f16";
-
-  Fields fields() const {
-    return {{"batch", std::ssize(contexts)}, {"contexts", contexts}, {"q_len", q_len},           {"q_heads", q_heads},
-            {"kv_heads", kv_heads},          {"head_dim", head_dim}, {"block_size", block_size}, {"dtype", dtype}};
-  }
-};
-
-VariantRun run_naive(const Shape& shape, const test::EditTensors& edit = {}) {
-  return run_variant("attention_decode", "cpu.naive", shape.fields(), 1, edit);
-}
-
-void check_passes(const Shape& shape) {
-  const Fields fields = shape.fields();
-  CAPTURE(to_string(fields));
-  const VariantRun run = run_naive(shape);
-  INFO(run.check.reason);
-  CHECK(run.check.passed);
-}
-
-TensorSpec& tensor(std::vector<TensorSpec>& specs, std::string_view name) {
-  for (TensorSpec& spec : specs)
-    if (spec.name == name) return spec;
-  throw std::out_of_range("no tensor " + std::string(name));
-}
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -83,12 +48,12 @@ TEST_CASE("attention_decode cpu.naive: the same keys in blocks or in a row give 
   const auto content = [](std::int64_t b, std::int64_t token, std::int64_t within) {
     return std::sin(static_cast<float>(b * 7919 + token * 131 + within * 17 + 1));
   };
-  Shape shape{.contexts = list({1, 15, 16, 17, 1000}), .q_len = 2};
+  DecodeShape shape{.contexts = list({1, 15, 16, 17, 1000}), .q_len = 2};
   const std::int64_t row = shape.kv_heads * shape.head_dim;
   const std::int64_t longest = 1000;
   const auto fill_contiguous = [&](std::vector<TensorSpec>& specs) {
     for (const char* name : {"k", "v"})
-      tensor(specs, name).source = [=](std::int64_t i) {
+      tensor_named(specs, name).source = [=](std::int64_t i) {
         return content(i / row / longest, i / row % longest, i % row + (*name == 'v' ? 5 : 0));
       };
   };
@@ -98,13 +63,13 @@ TEST_CASE("attention_decode cpu.naive: the same keys in blocks or in a row give 
     CAPTURE(block_size);
     shape.block_size = block_size;
     const VariantRun paged = run_naive(shape, [&](std::vector<TensorSpec>& specs) {
-      const auto table = std::get<std::vector<std::int32_t>>(tensor(specs, "block_table").source);
+      const auto table = std::get<std::vector<std::int32_t>>(tensor_named(specs, "block_table").source);
       const std::int64_t columns = (longest + block_size - 1) / block_size;
-      std::vector<std::int64_t> entry_of(static_cast<std::size_t>(tensor(specs, "k").shape[0]), 0);
+      std::vector<std::int64_t> entry_of(static_cast<std::size_t>(tensor_named(specs, "k").shape[0]), 0);
       for (std::size_t entry = 0; entry < table.size(); ++entry)
         if (table[entry] >= 0) entry_of[static_cast<std::size_t>(table[entry])] = static_cast<std::int64_t>(entry);
       for (const char* name : {"k", "v"})
-        tensor(specs, name).source = [=](std::int64_t i) {
+        tensor_named(specs, name).source = [=](std::int64_t i) {
           const std::int64_t entry = entry_of[static_cast<std::size_t>(i / row / block_size)];
           return content(entry / columns, entry % columns * block_size + i / row % block_size,
                          i % row + (*name == 'v' ? 5 : 0));
@@ -149,11 +114,64 @@ TEST_CASE("attention_decode cpu.naive: with more queries than tokens the first q
   for (std::size_t i = 0; i < 64; ++i) REQUIRE(run.outputs.at("o")[2 * 64 + i] == one.outputs.at("o")[3 * 64 + i]);
 }
 
+TEST_CASE("attention_decode cpu.naive: the last query sees all keys, the one before it one less",
+          "[attention_decode][reference]") {
+  // Every value is its token's number and all keys are 0: O is the mean of the numbers seen, exact in f16.
+  const VariantRun run = check_passes(
+      {.contexts = list({5}), .q_len = 2, .q_heads = 1, .kv_heads = 1}, [](std::vector<TensorSpec>& specs) {
+        tensor_named(specs, "k").source = [](std::int64_t) { return 0.0F; };
+        tensor_named(specs, "v").source = [](std::int64_t i) { return static_cast<float>(i / 64); };
+      });
+  for (std::size_t i = 0; i < 64; ++i) {
+    REQUIRE(run.outputs.at("o")[i] == 1.5F);       // keys 0-3
+    REQUIRE(run.outputs.at("o")[64 + i] == 2.0F);  // keys 0-4
+  }
+  CHECK(run.outputs.at("lse")[0] == Approx(std::log(4.0)));
+  CHECK(run.outputs.at("lse")[1] == Approx(std::log(5.0)));
+}
+
+TEST_CASE("attention_decode cpu.naive: the number of splits is no part of the question",
+          "[attention_decode][reference]") {
+  for (const std::int64_t head_dim : {64, 128}) {
+    const VariantRun once = check_passes({.contexts = list({257}), .head_dim = head_dim, .block_size = 64});
+    for (const std::int64_t splits : {1, 2, 5, 8})
+      CHECK(run_naive({.contexts = list({257}), .head_dim = head_dim, .block_size = 64, .splits = splits}).raw ==
+            once.raw);
+  }
+}
+
+TEST_CASE("attention_decode cpu.naive: K and V may stand at strides of their own", "[attention_decode][reference]") {
+  for (const std::int64_t block_size : {0, 16}) {
+    for (const char* dtype : {"f16", "f32"}) {
+      check_passes({.contexts = list({33, 0, 16}),
+                    .q_len = 2,
+                    .block_size = block_size,
+                    .k_row_stride = 2 * 64 + 8,
+                    .v_row_stride = 3 * 64,
+                    .dtype = dtype});
+    }
+  }
+  // The same numbers, padded or not, give the same bits; what pads them is NaN.
+  const auto content = [](std::int64_t stride) {
+    return [stride](std::int64_t i) { return std::sin(static_cast<float>(i / stride * 131 + i % stride * 17)); };
+  };
+  const auto filled = [&](std::int64_t k_stride, std::int64_t v_stride) {
+    return run_naive({.contexts = list({40, 7}), .k_row_stride = k_stride, .v_row_stride = v_stride},
+                     [&](std::vector<TensorSpec>& specs) {
+                       tensor_named(specs, "k").source = content(k_stride);
+                       tensor_named(specs, "v").source = content(v_stride);
+                     });
+  };
+  const VariantRun dense = filled(128, 128);
+  CHECK(dense.check.passed);
+  CHECK(filled(136, 256).raw == dense.raw);
+}
+
 TEST_CASE("attention_decode cpu.naive: NaN and infinity in unused slots and free blocks change nothing",
           "[attention_decode][reference]") {
   for (const std::int64_t block_size : {0, 4}) {
     CAPTURE(block_size);
-    const Shape shape{.contexts = list({32, 64, 96, 48, 13}), .block_size = block_size};
+    const DecodeShape shape{.contexts = list({32, 64, 96, 48, 13, 128}), .block_size = block_size};
     const VariantRun clean = run_naive(shape, [](std::vector<TensorSpec>& specs) {
       for (TensorSpec& spec : specs) spec.unused.clear();
     });
@@ -162,11 +180,13 @@ TEST_CASE("attention_decode cpu.naive: NaN and infinity in unused slots and free
     CHECK(nan.raw == clean.raw);
     for (const char* name : {"k", "v"}) {
       const VariantRun infinite = run_naive(shape, [&](std::vector<TensorSpec>& specs) {
-        TensorSpec& spec = tensor(specs, name);
+        TensorSpec& spec = tensor_named(specs, name);
         const Inputs inputs(specs, 1);
         std::vector<float> values = inputs.read(name, 0, spec.elements());
         for (const ElementRange& range : spec.unused)
-          std::fill(values.begin() + range.begin, values.begin() + range.end, kInfinity);
+          for_each_part(range, 0, spec.elements(), [&](std::int64_t begin, std::int64_t end) {
+            std::fill(values.begin() + begin, values.begin() + end, kInfinity);
+          });
         spec.unused.clear();
         spec.source = [values](std::int64_t i) { return values[static_cast<std::size_t>(i)]; };
       });
@@ -176,9 +196,9 @@ TEST_CASE("attention_decode cpu.naive: NaN and infinity in unused slots and free
 }
 
 TEST_CASE("attention_decode cpu.naive: huge equal inputs give V, not NaN", "[attention_decode][reference]") {
-  Shape shape{.contexts = list({128}), .dtype = "bf16"};
+  DecodeShape shape{.contexts = list({128}), .dtype = "bf16"};
   const VariantRun run = run_naive(shape, [](std::vector<TensorSpec>& specs) {
-    for (const char* name : {"q", "k", "v"}) tensor(specs, name).source = [](std::int64_t) { return 133120.0F; };
+    for (const char* name : {"q", "k", "v"}) tensor_named(specs, name).source = [](std::int64_t) { return 133120.0F; };
   });
   CHECK(run.check.passed);
   for (const float o : run.outputs.at("o")) REQUIRE(o == 133120.0F);
@@ -186,11 +206,11 @@ TEST_CASE("attention_decode cpu.naive: huge equal inputs give V, not NaN", "[att
 
 TEST_CASE("attention_decode cpu.naive: very negative scores are a softmax like any other",
           "[attention_decode][reference]") {
-  Shape shape{.contexts = list({100}), .q_heads = 1, .kv_heads = 1, .dtype = "bf16"};
+  DecodeShape shape{.contexts = list({100}), .q_heads = 1, .kv_heads = 1, .dtype = "bf16"};
   const VariantRun run = run_naive(shape, [](std::vector<TensorSpec>& specs) {
-    tensor(specs, "q").source = [](std::int64_t) { return 128.0F; };
-    tensor(specs, "k").source = [](std::int64_t) { return -96.0F; };  // scores 64 * 128 * -96 / 8 = -98304
-    tensor(specs, "v").source = [](std::int64_t i) { return static_cast<float>(i / 64 % 2); };
+    tensor_named(specs, "q").source = [](std::int64_t) { return 128.0F; };
+    tensor_named(specs, "k").source = [](std::int64_t) { return -96.0F; };  // scores 64 * 128 * -96 / 8 = -98304
+    tensor_named(specs, "v").source = [](std::int64_t i) { return static_cast<float>(i / 64 % 2); };
   });
   CHECK(run.check.passed);
   CHECK(run.outputs.at("lse")[0] == Approx(-98304.0 + std::log(100.0)).epsilon(1e-7));

@@ -56,9 +56,34 @@ TEST_CASE("attention_decode: impossible problems are refused by the field at fau
   CHECK(refused_field({{"context", one}, {"q_len", std::int64_t{9}}}) == "q_len");
   CHECK(refused_field({{"context", one}, {"block_size", std::int64_t{513}}}) == "block_size");
   CHECK(refused_field({{"context", one}, {"block_size", std::int64_t{-1}}}) == "block_size");
-  CHECK(refused_field({{"context", one}, {"kv_bits", std::int64_t{8}}}) == "kv_bits");
+  CHECK(refused_field({{"context", one}, {"kv_bits", std::int64_t{5}}}) == "kv_bits");
   CHECK(refused_field({{"context", one}, {"dtype", std::string("i32")}}) == "dtype");
   CHECK(refused_field({{"context", one}, {"batch", std::int64_t{0}}}) == "batch");
+}
+
+TEST_CASE("attention_decode: formats, strides and caps that cannot be are refused by the field at fault",
+          "[attention_decode][reference]") {
+  const auto n = [](std::int64_t value) { return Value(value); };
+  const auto refused = [&](Fields fields) {
+    fields.emplace_back("context", n(8));
+    return refused_field(fields);
+  };
+  CHECK(refused({{"kv_bits", n(4)}, {"kv_format", std::string("fp8_e4m3")}}) == "kv_format");
+  CHECK(refused({{"kv_bits", n(8)}, {"kv_format", std::string("fp8")}}) == "kv_format");
+  CHECK(refused({{"kv_bits", n(8)}, {"kv_group_size", n(48)}}) == "kv_group_size");
+  CHECK(refused({{"kv_bits", n(8)}, {"head_dim", n(80)}, {"kv_group_size", n(32)}}) == "kv_group_size");
+  CHECK(refused({{"k_row_stride", n(120)}}) == "k_row_stride");  // below one head of 128
+  CHECK(refused({{"v_row_stride", n(132)}}) == "v_row_stride");  // no multiple of 8
+  CHECK(refused({{"v_row_stride", n(136)}}).empty());
+  CHECK(refused({{"kv_bits", n(8)}, {"k_row_stride", n(136)}}) == "k_row_stride");
+  CHECK(refused({{"k_row_stride", n(1)}, {"batch", n(0)}}) == "batch");
+  CHECK(refused({{"k_row_stride", Value(std::int64_t{1} << 40)}, {"batch", n(1 << 20)}}) == "k_row_stride");
+  CHECK(refused({{"window_left", n(-2)}}) == "window_left");
+  CHECK(refused({{"soft_cap", -1.0}}) == "soft_cap");
+  CHECK(refused({{"soft_cap", 1e-4}}) == "soft_cap");
+  CHECK(refused({{"soft_cap", n(50)}}).empty());
+  CHECK_THROWS_WITH(decode().parse({{"context", n(8)}, {"v_row_stride", n(132)}}),
+                    "v_row_stride must be 0 or a multiple of 8 from kv_heads * head_dim, 128, on, got 132");
 }
 
 TEST_CASE("attention_decode: sizes whose products overflow are refused", "[attention_decode][reference]") {
@@ -100,7 +125,7 @@ TEST_CASE("attention_decode: every used slot has one place, and all others are u
       for (std::int64_t column = filled; column < problem.max_blocks(); ++column)
         CHECK(table[static_cast<std::size_t>(b * problem.max_blocks() + column)] == -1);
     }
-    for (const ElementRange& range : unused_slots(problem)) {
+    for (const ElementRange& range : unused_tokens(problem, token)) {
       REQUIRE(range.begin % token == 0);
       REQUIRE(range.end % token == 0);
       for (std::int64_t slot = range.begin / token; slot < range.end / token; ++slot)
@@ -108,6 +133,72 @@ TEST_CASE("attention_decode: every used slot has one place, and all others are u
     }
     CHECK(std::all_of(uses.begin(), uses.end(), [](int n) { return n == 1; }));
     CHECK(pool_blocks(problem) > used_blocks(problem));
+  }
+}
+
+TEST_CASE("attention_decode: of codes and scales, every used row has one place, and all else is unused",
+          "[attention_decode][reference]") {
+  for (const std::int64_t block_size : {0, 4, 16}) {
+    CAPTURE(block_size);
+    const Fields fields = {{"batch", std::int64_t{3}},   {"contexts", list({13, 0, 16})}, {"kv_heads", std::int64_t{2}},
+                           {"q_heads", std::int64_t{2}}, {"head_dim", std::int64_t{80}},  {"kv_bits", std::int64_t{4}},
+                           {"block_size", block_size}};
+    const auto parsed_problem = decode().parse(fields);
+    const auto& problem = *static_cast<const AttentionDecodeProblem*>(parsed_problem.get());
+    const std::int64_t pages = block_size == 0 ? 3 : pool_blocks(problem);
+    const std::int64_t slots = block_size == 0 ? 16 : block_size;
+    const std::vector<TensorSpec> specs = decode().tensors(parsed_problem.get());
+    const TensorSpec& k = specs[1];
+    const TensorSpec& v = specs[2];
+    const TensorSpec& scales = specs[3];
+    CHECK(k.dtype == Dtype::u8);
+    CHECK(k.shape == std::vector<std::int64_t>{pages, 2, slots, 48});  // 40 bytes of codes
+    CHECK(v.shape == k.shape);
+    CHECK(scales.name == "kv_scales");
+    CHECK(scales.dtype == Dtype::f16);
+    CHECK(scales.shape == std::vector<std::int64_t>{pages, 2, slots, 1, 2});
+
+    std::vector<char> holds(static_cast<std::size_t>(pages * 2 * slots));
+    for (std::int64_t b = 0; b < 3; ++b)
+      for (std::int64_t t = 0; t < problem.context_of(b); ++t)
+        for (std::int64_t h = 0; h < 2; ++h) {
+          const std::int64_t page =
+              block_size == 0
+                  ? b
+                  : block_table(problem)[static_cast<std::size_t>(b * problem.max_blocks() + t / block_size)];
+          holds[static_cast<std::size_t>((page * 2 + h) * slots + t % slots)] = 1;
+        }
+    for (const TensorSpec& spec : {k, v, scales}) {
+      std::vector<char> unused(static_cast<std::size_t>(spec.elements()));
+      for (const ElementRange& range : spec.unused)
+        for_each_part(range, 0, spec.elements(), [&](std::int64_t begin, std::int64_t end) {
+          std::fill(unused.begin() + begin, unused.begin() + end, char{1});
+        });
+      const std::size_t row = spec.dtype == Dtype::u8 ? 48 : 2;
+      const std::size_t used = spec.dtype == Dtype::u8 ? 40 : 2;
+      int wrong = 0;
+      for (std::size_t i = 0; i < unused.size(); ++i)
+        wrong += unused[i] == (holds[i / row] == 0 || i % row >= used ? 1 : 0) ? 0 : 1;
+      CHECK(wrong == 0);
+    }
+  }
+}
+
+TEST_CASE("attention_decode: padding is one range, however many rows it follows", "[attention_decode][reference]") {
+  const auto problem = decode().parse({{"context", std::int64_t{100'000}},
+                                       {"block_size", std::int64_t{1}},
+                                       {"k_row_stride", std::int64_t{136}},
+                                       {"v_row_stride", std::int64_t{256}}});
+  const std::vector<TensorSpec> specs = decode().tensors(problem.get());
+  CHECK(specs[1].shape == std::vector<std::int64_t>{100'003, 1, 136});
+  CHECK(specs[2].shape == std::vector<std::int64_t>{100'003, 1, 256});
+  for (const std::size_t tensor : {1, 2}) {
+    REQUIRE(specs[tensor].unused.size() == 4);  // three free blocks, and the padding
+    const ElementRange& padding = specs[tensor].unused.back();
+    CHECK(padding.begin == 128);
+    CHECK(padding.end == specs[tensor].shape.back());
+    CHECK(padding.repeats == 100'003);
+    CHECK(padding.stride == specs[tensor].shape.back());
   }
 }
 
@@ -126,7 +217,7 @@ TEST_CASE("attention_decode: unused slots of a contiguous cache are those past e
           "[attention_decode][reference]") {
   const auto problem =
       parsed({{"batch", std::int64_t{3}}, {"contexts", list({2, 4, 0})}, {"head_dim", std::int64_t{8}}});
-  const std::vector<ElementRange> unused = unused_slots(problem);
+  const std::vector<ElementRange> unused = unused_tokens(problem, 8);
   REQUIRE(unused.size() == 2);
   CHECK(unused[0].begin == 2 * 8);
   CHECK(unused[0].end == 4 * 8);
@@ -157,10 +248,33 @@ TEST_CASE("attention_decode: work counts visible pairs, and every key and value 
   CHECK(ragged.arithmetic == Arithmetic::f32);
 }
 
+TEST_CASE("attention_decode: work counts codes and scales, and of a window what it shows",
+          "[attention_decode][reference]") {
+  const auto work = [](const Fields& fields) { return decode().work(decode().parse(fields).get()); };
+  const auto n = [](std::int64_t value) { return Value(value); };
+  const double outer = 8.0 * (2 * 128 * 2 + 4);  // Q, O and the log-sum-exp of 8 heads
+  const auto keys = [&](Fields fields) {
+    fields.emplace_back("context", n(1000));
+    fields.emplace_back("q_heads", n(8));
+    return work(fields).bytes - outer;
+  };
+  CHECK(keys({{"kv_bits", n(8)}}) == 1000.0 * 2 * (128 + 2));
+  CHECK(keys({{"kv_bits", n(8)}, {"kv_group_size", n(32)}}) == 1000.0 * 2 * (128 + 8));
+  CHECK(keys({{"kv_bits", n(4)}, {"kv_group_size", n(64)}}) == 1000.0 * 2 * (64 + 4));
+  CHECK(keys({{"v_row_stride", n(256)}}) == 1000.0 * 2 * 256);  // padding is not useful
+  CHECK(keys({{"window_left", n(99)}}) == 100.0 * 2 * 256);
+  // Queries at 17, 18 and 19 see 5 keys each, 13 to 19 in all; with 2 tokens the first query sees none.
+  const Work window = work({{"context", n(20)}, {"q_len", n(3)}, {"window_left", n(4)}});
+  CHECK(window.flops == 4.0 * 128 * 15);
+  CHECK(window.bytes == 7.0 * 2 * 256 + 3.0 * (2 * 128 * 2 + 4));
+  CHECK(work({{"context", n(2)}, {"q_len", n(3)}, {"window_left", n(4)}}).flops == 4.0 * 128 * 3);
+}
+
 TEST_CASE("attention_decode: tensors are bound in order, with and without a block table",
           "[attention_decode][reference]") {
-  for (const std::int64_t block_size : {0, 16}) {
-    const auto problem = decode().parse({{"context", std::int64_t{40}}, {"block_size", block_size}});
+  for (const auto& [block_size, kv_bits] : {std::pair{0, 16}, {16, 16}, {0, 8}, {16, 4}}) {
+    const auto problem = decode().parse(
+        {{"context", std::int64_t{40}}, {"block_size", std::int64_t{block_size}}, {"kv_bits", std::int64_t{kv_bits}}});
     std::vector<TensorSpec> specs = decode().tensors(problem.get());
     std::vector<char> memory(specs.size());
     std::vector<void*> pointers;
@@ -175,6 +289,8 @@ TEST_CASE("attention_decode: tensors are bound in order, with and without a bloc
     CHECK(tensors.q == at("q"));
     CHECK(tensors.k == at("k"));
     CHECK(tensors.v == at("v"));
+    CHECK(tensors.kv_scales == at("kv_scales"));
+    CHECK((tensors.kv_scales == nullptr) == (kv_bits == 16));
     CHECK(tensors.seq_lens == at("seq_lens"));
     CHECK(tensors.block_table == at("block_table"));
     CHECK((tensors.block_table == nullptr) == (block_size == 0));
