@@ -11,6 +11,7 @@
 #include "reference/attention_decode/cost.hpp"
 #include "reference/attention_decode/expected.hpp"
 #include "reference/attention_decode/problem.hpp"
+#include "reference/attention_decode/quantization_error.hpp"
 #include "reference/attention_decode/tensors.hpp"
 #include "reference/kv_cache/layout.hpp"
 
@@ -154,6 +155,7 @@ const RegisterOperator<AttentionDecode> registered{{
     .expect = &expect_attention_decode,
     .reference = "the equation in f64",
     .tolerance = &decode_tolerance,
+    .metrics = &decode_metrics,
 }};
 
 }  // namespace
