@@ -1,8 +1,6 @@
-// kv_memory: fields, the ledger as a tensor, its audit, and the shares that are read from it.
-#include <algorithm>
+// kv_memory: its fields, and the ledger as a tensor.
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +8,7 @@
 
 #include "harness/operator/operator.hpp"
 #include "reference/kv_cache/layout.hpp"
+#include "reference/kv_memory/ledger_audit.hpp"
 #include "reference/kv_memory/model_shape.hpp"
 #include "reference/kv_memory/problem.hpp"
 #include "reference/kv_memory/recount.hpp"
@@ -148,60 +147,12 @@ KvLedger ledger_of(std::span<const void* const> tensors) {
   return KvLedger::read({static_cast<const std::int32_t*>(tensors[0]), kKvCounts * kKvLimbs});
 }
 
-std::string unequal(const std::string& what, std::int64_t value, const std::string& other, std::int64_t expected) {
-  if (value == expected) return {};
-  return what + " is " + std::to_string(value) + ", " + other + " " + std::to_string(expected);
-}
-
 std::string audit(const Problem& p, std::string_view variant, std::span<const void* const> tensors) {
-  const KvLedger ledger = ledger_of(tensors);
-  std::int64_t slot_steps = 0;
-  if (__builtin_mul_overflow(p.pool_slots(), ledger[KvCount::steps], &slot_steps))
-    return "pool_slots x steps passes 2^63";
-  const std::string sums[] = {
-      unequal("the sum of all slot states", ledger.slot_steps(), "pool_slots x steps", slot_steps),
-      unequal("generated", ledger[KvCount::generated], "the outputs of all requests that were not refused",
-              ledger[KvCount::output_tokens] - ledger[KvCount::refused_output])};
-  for (const std::string& sentence : sums)
-    if (!sentence.empty()) return sentence;
-  const std::optional<KvLedger> counted = recount(p, variant);
-  if (!counted) return {};
-  for (std::size_t i = 0; i < kKvCounts; ++i) {
-    const auto count = static_cast<KvCount>(i);
-    if (std::string sentence = unequal(name_of(count), ledger[count], "counted one by one", (*counted)[count]);
-        !sentence.empty())
-      return sentence;
-  }
-  return {};
+  return audit_ledger(p, variant, ledger_of(tensors));
 }
 
 std::vector<Metric> metrics(const Problem& p, const Inputs&, std::span<const void* const> tensors, int) {
-  const KvLedger ledger = ledger_of(tensors);
-  const auto value = [&](KvCount count) { return static_cast<double>(ledger[count]); };
-  const auto ratio = [](double part, double whole) { return whole > 0 ? part / whole : 0; };
-  const double slot_steps = value(KvCount::pool_slots) * value(KvCount::steps);
-  const double allocated = value(KvCount::token) + value(KvCount::reserved) + value(KvCount::internal);
-  return {{"kv_token_share_of_pool_ratio", ratio(value(KvCount::token), slot_steps)},
-          {"kv_token_share_of_pool_under_load_ratio",
-           ratio(value(KvCount::loaded_token), value(KvCount::pool_slots) * value(KvCount::loaded_steps))},
-          {"kv_token_share_of_allocated_ratio", ratio(value(KvCount::token), allocated)},
-          {"reserved_share_ratio", ratio(value(KvCount::reserved), slot_steps)},
-          {"internal_share_ratio", ratio(value(KvCount::internal), slot_steps)},
-          {"external_share_ratio", ratio(value(KvCount::external), slot_steps)},
-          {"cached_share_ratio", ratio(value(KvCount::cached), slot_steps)},
-          {"free_share_ratio", ratio(value(KvCount::free), slot_steps)},
-          {"shared_saved_ratio", ratio(value(KvCount::shared_saved), slot_steps)},
-          {"reused_prompt_ratio", ratio(value(KvCount::reused_prompt), value(KvCount::prompt_tokens))},
-          {"admitted_mean", ratio(value(KvCount::generated), value(KvCount::steps))},
-          {"admitted_peak", value(KvCount::peak_running)},
-          {"requests_seen", value(KvCount::requests)},
-          {"refusals", value(KvCount::refused)},
-          {"preemptions", value(KvCount::preemptions)},
-          {"recomputed_tokens", value(KvCount::recomputed)},
-          {"steps", value(KvCount::steps)},
-          {"loaded_steps", value(KvCount::loaded_steps)},
-          {"pool_slots", value(KvCount::pool_slots)},
-          {"token_bytes", static_cast<double>(p.token_bytes())}};
+  return ledger_metrics(p, ledger_of(tensors));
 }
 
 const RegisterOperator<KvMemory> registered{{

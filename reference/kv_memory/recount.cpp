@@ -1,20 +1,21 @@
 #include "reference/kv_memory/recount.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "reference/kv_memory/slot_map.hpp"
+
 namespace inferometer {
 namespace {
 
 constexpr std::int64_t kMostOutputs = 2'000'000;      // tokens
 constexpr std::int64_t kMostSlotLooks = 500'000'000;  // requests times slots
-constexpr std::size_t kWindow[] = {1, 1024};          // of arrived requests in view: fcfs, shortest_first
+constexpr std::int64_t kMostSteps = 50'000'000;
+constexpr std::size_t kWindow[] = {1, 1024};  // of arrived requests in view: fcfs, shortest_first
 
 enum class Rule : std::uint8_t { reserve_max, reserve_pow2, reserve_oracle, paged };
 
@@ -39,14 +40,15 @@ struct Job {
 class Recount {
  public:
   Recount(const KvMemoryProblem& problem, Rule rule)
-      : p_(problem), rule_(rule), source_(open_requests(problem)), used_(static_cast<std::size_t>(p_.pool_slots())) {
+      : p_(problem), rule_(rule), source_(open_requests(problem)), map_(p_.pool_slots()) {
     free_blocks_ = blocks_ = p_.pool_slots() / p_.block_size;
     ledger_[KvCount::pool_slots] = p_.pool_slots();
     read();
   }
 
-  KvLedger run() {
-    for (std::int64_t step = 0;;) {
+  // Nothing when there are too many steps.
+  std::optional<KvLedger> run() {
+    for (std::int64_t step = 0; step < kMostSteps;) {
       bool preempted = false;
       for (std::size_t i = 0; i < running_.size();) {
         if (running_[i].generated == running_[i].request.output) {
@@ -68,8 +70,9 @@ class Recount {
       do {
         count();
         ++step;
-      } while (running_.empty() && !has_arrived(step));
+      } while (running_.empty() && !has_arrived(step) && step < kMostSteps);
     }
+    return std::nullopt;
   }
 
  private:
@@ -158,47 +161,12 @@ class Recount {
       return true;
     }
     job.slots = range_for(job.request);
-    const std::optional<std::int64_t> first = p_.contiguous == "buddy" ? find_buddy(job.slots) : first_fit(job.slots);
+    const auto first = p_.contiguous == "buddy" ? map_.find_buddy(job.slots) : map_.first_fit(job.slots);
     if (!first) return false;
     job.first = *first;
-    mark(job, true);
+    map_.mark(job.first, job.slots, true);
     return true;
   }
-
-  std::optional<std::int64_t> first_fit(std::int64_t slots) const {
-    std::int64_t length = 0;
-    for (std::int64_t slot = 0; slot < p_.pool_slots(); ++slot) {
-      length = used_[static_cast<std::size_t>(slot)] ? 0 : length + 1;
-      if (length == slots) return slot + 1 - slots;
-    }
-    return std::nullopt;
-  }
-
-  // The smallest free aligned range of a power of two that is large enough; of those the lowest.
-  std::optional<std::int64_t> find_buddy(std::int64_t slots) const {
-    std::optional<std::int64_t> best;
-    std::int64_t best_size = 0;
-    const auto consider = [&](std::int64_t first, std::int64_t size) {
-      if (size < slots || (best && best_size <= size)) return;
-      best = first;
-      best_size = size;
-    };
-    const auto visit = [&](const auto& self, std::int64_t first, std::int64_t size) -> void {
-      const auto begin = used_.begin() + first;
-      if (std::find(begin, begin + size, true) == begin + size) return consider(first, size);
-      if (size == 1) return;
-      self(self, first, size / 2);
-      self(self, first + size / 2, size / 2);
-    };
-    for (std::int64_t first = 0; first < p_.pool_slots();) {
-      const auto size = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(p_.pool_slots() - first)));
-      visit(visit, first, size);
-      first += size;
-    }
-    return best;
-  }
-
-  void mark(const Job& job, bool used) { std::fill_n(used_.begin() + job.first, job.slots, used); }
 
   bool store_one(Job& job) {
     if (job.tokens == job.slots) {
@@ -222,7 +190,7 @@ class Recount {
     if (rule_ == Rule::paged) {
       free_blocks_ += running_[i].slots / p_.block_size;
     } else {
-      mark(running_[i], false);
+      map_.mark(running_[i].first, running_[i].slots, false);
     }
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
     tried_ = -1;
@@ -254,7 +222,7 @@ class Recount {
   std::optional<KvRequest> next_;
   std::vector<Job> waiting_;
   std::vector<Job> running_;  // by id
-  std::vector<bool> used_;    // by slot; contiguous policies
+  SlotMap map_;               // contiguous policies
   std::int64_t blocks_ = 0;
   std::int64_t free_blocks_ = 0;
   std::int64_t tried_ = -1;  // id of the request that found no room
