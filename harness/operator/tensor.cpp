@@ -43,7 +43,7 @@ void check_source(const TensorSpec& spec) {
 }
 
 std::string range_text(const ElementRange& range) {
-  const std::string once = "[" + std::to_string(range.begin) + ", " + std::to_string(range.end) + ")";
+  std::string once = "[" + std::to_string(range.begin) + ", " + std::to_string(range.end) + ")";
   if (range.repeats == 1) return once;
   return once + ", " + std::to_string(range.repeats) + " times " + std::to_string(range.stride) + " apart,";
 }
