@@ -29,13 +29,13 @@ TEST_CASE("kv_memory paged: of the last block, slots to come are reserved and th
   CHECK(ledger[KvCount::token] == 3 + 4 + 5);
   CHECK(ledger[KvCount::reserved] == 1);
   CHECK(ledger[KvCount::internal] == 3);
-  CHECK(ledger[KvCount::external] == 3 * 2);  // 10 slots are two blocks of 4
+  CHECK(ledger[KvCount::external] == 6);  // 2 in each step: 10 slots are two blocks of 4
   CHECK(ledger[KvCount::free] == 4 + 4);
 }
 
 TEST_CASE("kv_memory paged: lengths around a block take the blocks that hold them", "[kv_memory][paged]") {
   for (const auto& [tokens, blocks] :
-       std::vector<std::pair<int, int>>{{1, 1}, {15, 1}, {16, 1}, {17, 2}, {32, 2}, {33, 3}}) {
+       std::vector<std::pair<int, std::int64_t>>{{1, 1}, {15, 1}, {16, 1}, {17, 2}, {32, 2}, {33, 3}}) {
     CAPTURE(tokens);
     const TemporaryTrace trace(csv_of({{tokens, 1}}));
     const KvLedger ledger = paged(trace.path(), 64, 16);
@@ -57,12 +57,12 @@ TEST_CASE("kv_memory paged: when no block is free the latest arrival is preempte
           "[kv_memory][paged]") {
   // The first ends in step 8; the second is preempted once, computes 16 tokens again and ends in step 11.
   const TemporaryTrace trace(csv_of({{12, 8}, {12, 8}}));
-  const KvLedger tight = paged(trace.path(), 8 * 4, 4);
+  const KvLedger tight = paged(trace.path(), 32, 4);
   CHECK(tight[KvCount::steps] == 11);
   CHECK(tight[KvCount::preemptions] == 1);
   CHECK(tight[KvCount::recomputed] == 16);
   CHECK(tight[KvCount::generated] == 16);
-  const KvLedger ample = paged(trace.path(), 20 * 4, 4);
+  const KvLedger ample = paged(trace.path(), 80, 4);
   CHECK(ample[KvCount::steps] == 8);
   CHECK(ample[KvCount::preemptions] == 0);
   CHECK(ample[KvCount::generated] == 16);
@@ -85,7 +85,7 @@ TEST_CASE("kv_memory paged_prefix: a shared block is a slot once, and stays cach
   // ms.
   const std::string trace = std::string(INFEROMETER_SOURCE_DIR) + "/tests/data/mooncake_tiny.jsonl";
   const Fields fields = problem_fields(
-      trace, 8 * 512,
+      trace, 4096,
       {{"block_size", std::int64_t{512}}, {"requests", std::int64_t{2}}, {"arrivals", std::string("trace")}});
   const KvLedger ledger = run_policy("cpu.paged_prefix", fields);
   CHECK(ledger[KvCount::steps] == 4);

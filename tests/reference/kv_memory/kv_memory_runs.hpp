@@ -58,9 +58,9 @@ inline Fields problem_fields(const std::string& trace, std::int64_t slots, const
                    {"requests", std::int64_t{0}},
                    {"pool_bytes", slots * 40 * 40 * 128 * 2 * 2},
                    {"block_size", std::int64_t{1}}};
-  for (const auto& [name, value] : more) {
-    std::erase_if(fields, [&](const auto& field) { return field.first == name; });
-    fields.emplace_back(name, value);
+  for (const auto& one : more) {
+    std::erase_if(fields, [&](const auto& field) { return field.first == one.first; });
+    fields.push_back(one);
   }
   return fields;
 }

@@ -118,12 +118,12 @@ TEST_CASE("kv_memory: the audit finds every count that is off by one", "[kv_memo
   for (const char* policy : {"cpu.reserve_max", "cpu.reserve_pow2", "cpu.reserve_oracle", "cpu.paged"}) {
     CAPTURE(policy);
     const KvLedger right = run_policy(policy, small_problem());
-    REQUIRE(audit(right, policy) == "");
+    REQUIRE(audit(right, policy).empty());
     for (std::size_t i = 0; i < kKvCounts; ++i) {
       KvLedger wrong = right;
       ++wrong[static_cast<KvCount>(i)];
       CAPTURE(name_of(static_cast<KvCount>(i)));
-      CHECK(audit(wrong, policy) != "");
+      CHECK_FALSE(audit(wrong, policy).empty());
     }
     KvLedger shifted = right;  // the sum stays
     ++shifted[KvCount::token];
@@ -134,7 +134,7 @@ TEST_CASE("kv_memory: the audit finds every count that is off by one", "[kv_memo
 
 TEST_CASE("kv_memory: the audit of a policy that it cannot recount holds its balances", "[kv_memory][judge]") {
   const KvLedger right = run_policy("cpu.paged_prefix", small_problem());
-  REQUIRE(audit(right, "cpu.paged_prefix") == "");
+  REQUIRE(audit(right, "cpu.paged_prefix").empty());
   for (const KvCount count : {KvCount::token, KvCount::cached, KvCount::free, KvCount::steps}) {
     KvLedger wrong = right;
     ++wrong[count];

@@ -36,25 +36,27 @@ Fields with_max_length(const std::string& trace, std::int64_t slots, std::int64_
 }  // namespace
 
 TEST_CASE("kv_memory: reserve_max keeps the longest length for everyone", "[kv_memory][policies]") {
-  // Prompt 2, 3 outputs: 2, 3, 4 tokens in three steps. Two of 4 slots fit into 10; the third waits for steps 3 to 5.
+  // Prompt 2, 3 outputs: 2, 3, 4 tokens in three steps. Two of 4 slots fit into 10 and leave 2; the third waits for
+  // steps 3 to 5 and leaves 6.
   const TemporaryTrace three(csv_of({{2, 3}, {2, 3}, {2, 3}}));
   check_states(run_policy("cpu.reserve_max", with_max_length(three.path(), 10, 4)),
-               {.steps = 6, .token = 27, .reserved = 9, .internal = 0, .external = 3 * 2, .free = 3 * 6});
-  // With a maximum of 6 only one fits at a time, and 2 slots of each reservation are never filled.
+               {.steps = 6, .token = 27, .reserved = 9, .internal = 0, .external = 6, .free = 18});
+  // With a maximum of 6 only one fits at a time, leaving 4, and 2 slots of each reservation are never filled.
   check_states(run_policy("cpu.reserve_max", with_max_length(three.path(), 10, 6)),
-               {.steps = 9, .token = 27, .reserved = 9, .internal = 9 * 2, .external = 6 * 4, .free = 3 * 4});
+               {.steps = 9, .token = 27, .reserved = 9, .internal = 18, .external = 24, .free = 12});
 }
 
 TEST_CASE("kv_memory: reserve_pow2 rounds the outputs up, reserve_oracle knows them", "[kv_memory][policies]") {
-  // Prompt 2, 5 outputs store 6 tokens: 2, 3, 4, 5, 6. Rounded to 8 outputs they reserve 9.
+  // Prompt 2, 5 outputs store 6 tokens: 2, 3, 4, 5, 6. Rounded to 8 outputs they reserve 9 of 20 slots: in each of 5
+  // steps 3 are never filled and 11 free.
   const TemporaryTrace one(csv_of({{2, 5}}));
   check_states(run_policy("cpu.reserve_pow2", with_max_length(one.path(), 20, 16)),
-               {.steps = 5, .token = 20, .reserved = 10, .internal = 5 * 3, .external = 0, .free = 5 * 11});
+               {.steps = 5, .token = 20, .reserved = 10, .internal = 15, .external = 0, .free = 55});
   check_states(run_policy("cpu.reserve_oracle", with_max_length(one.path(), 20, 16)),
-               {.steps = 5, .token = 20, .reserved = 10, .internal = 0, .external = 0, .free = 5 * 14});
+               {.steps = 5, .token = 20, .reserved = 10, .internal = 0, .external = 0, .free = 70});
   // The maximum bounds it: 8 instead of 9.
   check_states(run_policy("cpu.reserve_pow2", with_max_length(one.path(), 20, 8)),
-               {.steps = 5, .token = 20, .reserved = 10, .internal = 5 * 2, .external = 0, .free = 5 * 12});
+               {.steps = 5, .token = 20, .reserved = 10, .internal = 10, .external = 0, .free = 60});
 }
 
 TEST_CASE("kv_memory: a hole that is too small for the head of the line is external", "[kv_memory][policies]") {
@@ -63,8 +65,8 @@ TEST_CASE("kv_memory: a hole that is too small for the head of the line is exter
   const TemporaryTrace trace(csv_of({{2, 3}, {2, 1}, {1, 4}, {4, 1}}));
   const KvLedger ledger = run_policy("cpu.reserve_oracle", problem_fields(trace.path(), 10));
   CHECK(ledger[KvCount::steps] == 4);
-  CHECK(ledger[KvCount::external] == 2 * 2);  // steps 1 and 2; in step 0 the pool is full
-  CHECK(ledger[KvCount::free] == 2);          // step 3: nobody waits
+  CHECK(ledger[KvCount::external] == 4);  // steps 1 and 2; in step 0 the pool is full
+  CHECK(ledger[KvCount::free] == 2);      // step 3: nobody waits
 }
 
 TEST_CASE("kv_memory: buddies round ranges up, and halves without their buddy are external", "[kv_memory][policies]") {
@@ -80,25 +82,25 @@ TEST_CASE("kv_memory: buddies round ranges up, and halves without their buddy ar
 TEST_CASE("kv_memory: 12 GiB hold 7 sequences of OPT-13B at 2048 tokens each and leave 1392 slots",
           "[kv_memory][paper]") {
   KvMemoryProblem problem;
-  CHECK(problem.token_bytes() == 800 * 1024);
+  CHECK(problem.token_bytes() == 819'200);  // 800 KiB
   CHECK(problem.pool_slots() == 15728);
   const TemporaryTrace trace(csv_of(std::vector<std::pair<int, int>>(14, {1, 100})));
   const KvLedger ledger = run_policy("cpu.reserve_max", {{"trace", trace.path()}, {"requests", std::int64_t{0}}});
   CHECK(ledger[KvCount::peak_running] == 7);
   CHECK(ledger[KvCount::steps] == 200);
-  CHECK(ledger[KvCount::external] == 100 * 1392);  // while the other 7 wait
-  CHECK(ledger[KvCount::free] == 100 * 1392);
+  CHECK(ledger[KvCount::external] == 139'200);  // 1392 slots in 100 steps, while the other 7 wait
+  CHECK(ledger[KvCount::free] == 139'200);      // and in 100 more, when nobody does
   CHECK(test::share_of_pool(ledger, KvCount::external) == Approx(0.0885 / 2).epsilon(1e-3));
 }
 
 TEST_CASE("kv_memory: quantised keys and values take the bytes of their codes and scales", "[kv_memory][model]") {
   KvMemoryProblem problem{.model = "llama3_8b"};
-  CHECK(problem.token_bytes() == 2 * 32 * 8 * 128 * 2);
+  CHECK(problem.token_bytes() == 131'072);  // 2 x 32 layers x 8 heads x 128 x 2 bytes
   problem.kv_bits = 8;
-  CHECK(problem.token_bytes() == 2 * 32 * 8 * (128 + 2));
+  CHECK(problem.token_bytes() == 66'560);  // 2 x 32 x 8 x (128 codes + a scale of 2 bytes)
   problem.kv_bits = 4;
   problem.kv_group_size = 32;
-  CHECK(problem.token_bytes() == 2 * 32 * 8 * (64 + 4 * 2));
+  CHECK(problem.token_bytes() == 36'864);  // 2 x 32 x 8 x (64 bytes of codes + 4 scales)
   CHECK(model_shape("opt_13b").max_length == 2048);
   CHECK_THROWS_AS(model_shape("opt"), std::out_of_range);
 }
