@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "tests/kernels/attention_decode/decode_runs.hpp"
 #include "tests/support/catch.hpp"
@@ -22,7 +23,13 @@ TEST_CASE("decode kernels: any number of splits gives the same answer, empty one
   for (const std::int64_t head_dim : {64, 128})
     for (const std::int64_t block_size : {0, 16})
       for (std::int64_t splits = 1; splits <= 257 / 16 + 1 + 3; ++splits)
-        run_decode({.contexts = {257}, .head_dim = head_dim, .block_size = block_size, .splits = splits});
+        for (const DecodeShape& c : in_every_format({.contexts = {257},
+                                    .kv_heads = 1,
+                                    .head_dim = head_dim,
+                                    .block_size = block_size,
+                                    .kv_group_size = 64,
+                                    .splits = splits}))
+          run_decode(c);
 }
 
 TEST_CASE("decode kernels: a long context is split by choice and by hand", kTags) {
@@ -38,39 +45,65 @@ TEST_CASE("decode kernels: a long context is split by choice and by hand", kTags
 }
 
 TEST_CASE("decode kernels: a launch repeats to the bit, whichever block comes last", kTags) {
-  const DecodeCase c{.contexts = {3000, 2000, 1000}, .q_heads = 32, .kv_heads = 8, .head_dim = 128, .block_size = 16};
-  const VariantRun first = run_decode(c);
-  for (int i = 0; i < 5; ++i) {
-    const VariantRun again = run_decode(c);
-    CHECK(again.raw.at("o") == first.raw.at("o"));
-    CHECK(again.raw.at("lse") == first.raw.at("lse"));
+  for (const std::vector<std::int64_t>& contexts : {std::vector<std::int64_t>{3000, 2000, 1000}, {2000}})
+    for (const DecodeShape& c : in_every_format({.contexts = contexts,
+                                .q_heads = 32,
+                                .kv_heads = 8,
+                                .head_dim = 128,
+                                .block_size = 16,
+                                .kv_group_size = 64})) {
+      const VariantRun first = run_decode(c);
+      for (int i = 0; i < 2; ++i) {
+        const VariantRun again = run_decode(c);
+        INFO(describe(c));
+        CHECK(again.raw.at("o") == first.raw.at("o"));
+        CHECK(again.raw.at("lse") == first.raw.at("lse"));
+      }
+    }
+}
+
+void check_alone_as_in_batch(const DecodeShape& batch) {
+  const std::size_t count = batch.contexts.size();
+  const VariantRun together = run_decode(batch, fill_tokens(batch, random_contents(batch)));
+  const std::span<const float> o(together.outputs.at("o"));
+  const std::span<const float> lse(together.outputs.at("lse"));
+  for (std::size_t b = 0; b < count; ++b) {
+    INFO(describe(batch) << " sequence " << b);
+    if (batch.contexts[b] == 0) {
+      const auto o_of_b = o.subspan(b * (o.size() / count), o.size() / count);
+      const auto lse_of_b = lse.subspan(b * (lse.size() / count), lse.size() / count);
+      CHECK(std::all_of(o_of_b.begin(), o_of_b.end(), [](float x) { return x == 0.0F; }));
+      CHECK(std::all_of(lse_of_b.begin(), lse_of_b.end(), [](float x) { return std::isinf(x) && x < 0; }));
+      continue;
+    }
+    DecodeShape single = batch;
+    single.contexts = {batch.contexts[b]};
+    const auto as_sequence_b = [b](const TokenValue& value) {
+      return [b, value](std::int64_t, std::int64_t token, std::int64_t element) {
+        return value(static_cast<std::int64_t>(b), token, element);
+      };
+    };
+    TokenContents contents = random_contents(single);
+    contents = {.value = as_sequence_b(contents.value),
+                .code = as_sequence_b(contents.code),
+                .scale = as_sequence_b(contents.scale)};
+    const VariantRun alone = run_decode(single, fill_tokens(single, contents));
+    CHECK(alone.raw.at("o") == part_of(together.raw.at("o"), b, count));
+    CHECK(alone.raw.at("lse") == part_of(together.raw.at("lse"), b, count));
   }
 }
 
 TEST_CASE("decode kernels: with given splits a sequence does not feel its neighbours", kTags) {
   for (const std::int64_t block_size : {0, 16})
-    for (const std::int64_t splits : {1, 3}) {
-      DecodeCase batch{
-          .contexts = {7, 0, 300}, .q_heads = 8, .kv_heads = 2, .block_size = block_size, .splits = splits};
-      const VariantRun together = run_decode(batch, fill_tokens(batch, random_value, 0.0F));
-      for (const std::size_t alone : {std::size_t{0}, std::size_t{2}}) {
-        DecodeCase single = batch;
-        single.contexts = {batch.contexts[alone]};
-        const auto same_sequence = [=](std::int64_t, std::int64_t token, std::int64_t element) {
-          return random_value(static_cast<std::int64_t>(alone), token, element);
-        };
-        const VariantRun run = run_decode(single, fill_tokens(single, same_sequence, 0.0F));
-        INFO(describe(single));
-        CHECK(run.raw.at("o") == part_of(together.raw.at("o"), alone, 3));
-        CHECK(run.raw.at("lse") == part_of(together.raw.at("lse"), alone, 3));
-      }
-      const std::span<const float> o(together.outputs.at("o"));
-      const std::span<const float> lse(together.outputs.at("lse"));
-      const auto empty_o = o.subspan(o.size() / 3, o.size() / 3);
-      const auto empty_lse = lse.subspan(lse.size() / 3, lse.size() / 3);
-      CHECK(std::all_of(empty_o.begin(), empty_o.end(), [](float x) { return x == 0.0F; }));
-      CHECK(std::all_of(empty_lse.begin(), empty_lse.end(), [](float x) { return std::isinf(x) && x < 0; }));
-    }
+    for (const std::int64_t splits : {1, 3})
+      for (const std::int64_t window : {-1, 50})
+        for (const DecodeShape& c : in_every_format({.contexts = {7, 0, 300},
+                                    .q_heads = 8,
+                                    .block_size = block_size,
+                                    .kv_group_size = 32,
+                                    .window_left = window,
+                                    .splits = splits}))
+          check_alone_as_in_batch(c);
 }
 
 }  // namespace
