@@ -1,13 +1,15 @@
 // attention_decode / cuda.contiguous: split-KV flash decoding over a contiguous cache.
 //
-//   in   q         [batch, q_len, q_heads, head_dim]      f16, bf16
-//        k, v      [batch, context, kv_heads, head_dim]   as q
-//        seq_lens  [batch]                                i32
-//   out  o         as q
-//        lse       [batch, q_heads, q_len]                f32, natural logarithm
+//   in   q          [batch, q_len, q_heads, head_dim]      f16, bf16
+//        k, v       [batch, context, kv_heads, head_dim]   as q; or codes [batch, kv_heads, context, row_bytes] u8
+//        kv_scales  [batch, kv_heads, context, groups, 2]  f16, for codes
+//        seq_lens   [batch]                                i32
+//   out  o          as q
+//        lse        [batch, q_heads, q_len]                f32, natural logarithm
 //
-// Token t of sequence b is row b * context + t of the cache. The kernel is flash_decode.cuh.
-#include "kernels/attention_decode/decode_launch.cuh"
+// The cache is that of reference/kv_cache/layout.hpp, the kernel flash_decode.cuh.
+#include "kernels/attention_decode/decode_launch.hpp"
+#include "kernels/attention_decode/decode_plan.hpp"
 
 namespace inferometer {
 namespace {
@@ -19,12 +21,13 @@ std::optional<std::string> unsupported(const AttentionDecodeProblem& p) {
 
 const RegisterVariant<AttentionDecode> registered{{
     .name = "cuda.contiguous",
-    .summary = "split-KV flash decoding over a contiguous cache: cp.async ring per warp, mma.sync, one launch",
+    .summary = "split-KV flash decoding over a contiguous cache of 16, 8 or 4 bits: cp.async ring per warp, mma.sync, "
+               "one launch",
     .min_sm = 80,
     .unsupported = &unsupported,
     .workspace_bytes = &decode::decode_workspace_bytes,
-    .prepare = &decode::prepare_plan,
-    .run = &decode::launch_decode<ContiguousRows>,
+    .prepare = &decode::prepare_decode,
+    .run = &decode::launch_decode,
 }};
 
 }  // namespace

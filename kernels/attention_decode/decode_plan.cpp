@@ -4,85 +4,141 @@
 #include <array>
 #include <limits>
 #include <numeric>
+#include <span>
 
+#include "kernels/attention_decode/decode_cost.hpp"
 #include "kernels/attention_decode/partition.hpp"
+#include "kernels/attention_decode/shape.hpp"
 
 namespace inferometer::decode {
 namespace {
 
 constexpr std::array kHeadDims{64, 80, 96, 112, 128, 192, 256};
-constexpr std::int64_t kWidestTwoTileHead = 128;  // 16 rows x 128 accumulators a warp: 64 registers a lane
+constexpr std::array kCodeHeadDims{64, 96, 128, 192, 256};  // rows of codes are whole numbers of 16 bytes
+constexpr std::int64_t kWidestTwoTileHead = 128;            // 16 rows x 128 accumulators a warp: 64 registers a lane
 
 constexpr std::int64_t kMostKeys = std::int64_t{1} << 30;
 constexpr std::int64_t kMostHeads = std::int64_t{1} << 16;
 constexpr std::int64_t kMostRows = (std::int64_t{1} << 32) - 1;
-constexpr std::int64_t kMostBlocks = std::int64_t{1} << 30;
+constexpr std::int64_t kSpareBlocks = 1024;  // of a pool, beyond what the block tables can name at once
+constexpr std::int64_t kMostGrid = 65535;    // in its y and z dimensions
+constexpr std::int64_t kMostParts = 4096;
 
-// What a block's start and end cost beside its keys, and what merging one more part costs, in keys read at an SM's
-// share of the bandwidth (measured on an H200 at head_dim 128: 2 us and 0.1 us).
-constexpr std::int64_t kBlockCostKeys = 128;
-constexpr std::int64_t kPartCostKeys = 8;
-
-// Keys that the four warps of a block take in one turn; a part that fills no whole turn leaves warps idle.
-constexpr std::int64_t kTurnKeys = std::int64_t{4} * kTileKeys;
+// Long parts in many waves run about 1 % faster in wide form.
+constexpr std::int64_t kWideWaves = 6;
+constexpr std::int64_t kWideKeys = 4096;
+constexpr std::int64_t kWideTurn = 128;             // keys that its warps take at once
+constexpr std::size_t kWideSmemBytes = 227 * 1024;  // that it may take of an SM
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::size_t align_256(std::int64_t bytes) { return static_cast<std::size_t>(ceil_div(bytes, 256) * 256); }
 
-std::int64_t keys_when_cut(const AttentionDecodeProblem& p, std::int64_t parts) {
-  return part_keys(static_cast<std::int32_t>(p.context), static_cast<std::int32_t>(parts));
+// Keys of a sequence that the parts cover: all, or those that its window leaves.
+std::int64_t covered_keys(const AttentionDecodeProblem& p, std::int64_t context) {
+  const auto length = static_cast<std::int32_t>(context);
+  const auto window = static_cast<std::int32_t>(std::min(p.window_left, kMostKeys));
+  return context - first_part_key(length, static_cast<std::int32_t>(p.q_len), window);
+}
+
+// Of the sequence with the most: with a window not always the longest, since parts begin at multiples of kPartKeys.
+std::int64_t most_covered_keys(const AttentionDecodeProblem& p) {
+  if (p.contexts.empty()) return covered_keys(p, p.context);
+  std::int64_t most = 0;
+  for (const std::int64_t context : p.contexts) most = std::max(most, covered_keys(p, context));
+  return most;
+}
+
+std::int64_t total_keys(const AttentionDecodeProblem& p) {
+  if (p.contexts.empty()) return p.batch * covered_keys(p, p.context);
+  std::int64_t sum = 0;
+  for (const std::int64_t context : p.contexts) sum += covered_keys(p, context);
+  return sum;
 }
 
 // Blocks of one KV head and row block, over all sequences, when a part has `keys` keys.
 std::int64_t pieces(const AttentionDecodeProblem& p, std::int64_t keys) {
-  if (p.contexts.empty()) return p.batch * ceil_div(p.context, keys);
+  if (p.contexts.empty()) return p.batch * ceil_div(covered_keys(p, p.context), keys);
   std::int64_t sum = 0;
-  for (const std::int64_t context : p.contexts) sum += std::max(ceil_div(context, keys), std::int64_t{1});
+  for (const std::int64_t context : p.contexts)
+    sum += std::max(ceil_div(covered_keys(p, context), keys), std::int64_t{1});
   return sum;
 }
 
-// Keys of a part. SMs that run dry before the others cost more than anything else, so it weighs the rounds that the
-// busiest SM makes: ceil(blocks / SMs) times what a block takes.
-std::int64_t choose_part_keys(const AttentionDecodeProblem& p, std::int64_t units_per_sequence, int sm_count) {
-  std::int64_t total = p.batch * p.context;
-  if (!p.contexts.empty()) total = std::accumulate(p.contexts.begin(), p.contexts.end(), std::int64_t{0});
+bool takes_wide_form(const AttentionDecodeProblem& p, const GpuLimits& gpu, std::int64_t blocks, std::int64_t keys) {
+  if (!has_wide_form(static_cast<int>(p.kv_bits), static_cast<int>(p.head_dim)) ||
+      gpu.block_smem_bytes < kWideSmemBytes)
+    return false;
+  if (blocks <= gpu.sm_count) return keys >= kWideTurn;
+  return blocks >= kWideWaves * gpu.sm_count && keys >= kWideKeys;
+}
+
+Cut cut_into(const AttentionDecodeProblem& p, const GpuLimits& gpu, std::int64_t units_per_sequence,
+             std::int64_t parts) {
+  const std::int64_t longest = most_covered_keys(p);
+  Cut cut;
+  cut.keys = part_keys(static_cast<std::int32_t>(longest), static_cast<std::int32_t>(parts));
+  cut.parts = std::max(ceil_div(longest, cut.keys), std::int64_t{1});
+  cut.blocks = pieces(p, cut.keys) * units_per_sequence;
+  cut.wide = takes_wide_form(p, gpu, cut.blocks, cut.keys);
+  cut.cluster = gpu.clusters && cut.parts > 1 && cut.parts <= kMostClusterParts &&
+                p.batch * units_per_sequence * cut.parts <= gpu.sm_count;
+  return cut;
+}
+
+// The cheapest of all even cuts that leave no more blocks than the GPU holds at once.
+Cut choose_cut(const AttentionDecodeProblem& p, const GpuLimits& gpu, std::int64_t units_per_sequence, int row_tiles) {
+  const int narrow = narrow_blocks_per_sm(static_cast<int>(p.kv_bits), static_cast<int>(p.head_dim), row_tiles);
   const std::int64_t least_keys =
-      std::max(std::int64_t{kTileKeys}, total * units_per_sequence / (std::int64_t{2} * sm_count));
-  std::int64_t best_keys = keys_when_cut(p, 1);
-  std::int64_t best_cost = std::numeric_limits<std::int64_t>::max();
-  for (std::int64_t parts = 1; parts == 1 || parts * least_keys <= p.context; ++parts) {
-    const std::int64_t keys = keys_when_cut(p, parts);
-    const std::int64_t rounds = ceil_div(pieces(p, keys) * units_per_sequence, sm_count);
-    const std::int64_t turns = ceil_div(keys, kTurnKeys);
-    const std::int64_t cost = rounds * (turns * kTurnKeys + kBlockCostKeys) + parts * kPartCostKeys;
+      std::max(std::int64_t{kPartKeys}, total_keys(p) * units_per_sequence / (std::int64_t{narrow} * gpu.sm_count));
+  const std::int64_t longest = most_covered_keys(p);
+  Cut best;
+  double best_cost = std::numeric_limits<double>::infinity();
+  for (std::int64_t parts = 1; parts == 1 || (parts * least_keys <= longest && parts <= kMostParts); ++parts) {
+    const Cut cut = cut_into(p, gpu, units_per_sequence, parts);
+    const double cost = cost_of(cut, kv_format_of(p), cut.wide ? 1 : narrow, gpu.sm_count);
     if (cost >= best_cost) continue;
     best_cost = cost;
-    best_keys = keys;
+    best = cut;
   }
-  return best_keys;
+  return best;
+}
+
+std::string allowed_list(std::span<const int> dims) {
+  std::string list;
+  for (const int dim : dims) list += (list.empty() ? "" : ", ") + std::to_string(dim);
+  return list;
 }
 
 }  // namespace
 
-int block_rows(const AttentionDecodeProblem& p) {
-  const std::int64_t rows = p.q_heads / p.kv_heads * p.q_len;
-  return rows > 8 && p.head_dim <= kWidestTwoTileHead ? 16 : 8;
+KvFormat kv_format_of(const AttentionDecodeProblem& p) {
+  if (p.kv_bits == 16) return KvFormat::half;
+  if (p.kv_bits == 4) return KvFormat::int4;
+  return p.kv_format == "fp8_e4m3" ? KvFormat::e4m3 : KvFormat::int8;
 }
 
-Plan make_plan(const AttentionDecodeProblem& p, int sm_count) {
+int row_tiles(const AttentionDecodeProblem& p) {
+  return p.q_heads / p.kv_heads * p.q_len > 8 && p.head_dim <= kWidestTwoTileHead ? 2 : 1;
+}
+
+Plan make_plan(const AttentionDecodeProblem& p, const GpuLimits& gpu) {
   Plan plan;
-  plan.block_rows = block_rows(p);
-  plan.row_blocks = ceil_div(p.q_heads / p.kv_heads * p.q_len, plan.block_rows);
+  plan.kernel = {.head_dim = p.head_dim, .row_tiles = row_tiles(p)};
+  plan.row_blocks = ceil_div(p.q_heads / p.kv_heads * p.q_len, plan.block_rows());
   plan.units = p.batch * p.kv_heads * plan.row_blocks;
-  if (p.splits > 0) {
+  const std::int64_t units_per_sequence = p.kv_heads * plan.row_blocks;
+  if (p.splits > 0) {  // one form for any batch, so that a sequence's result does not depend on the others
     plan.parts = p.splits;
   } else {
-    plan.keys_per_part = choose_part_keys(p, p.kv_heads * plan.row_blocks, sm_count);
-    plan.parts = std::max(ceil_div(p.context, plan.keys_per_part), std::int64_t{1});
+    const Cut cut = choose_cut(p, gpu, units_per_sequence, plan.kernel.row_tiles);
+    plan.keys_per_part = cut.keys;
+    plan.parts = cut.parts;
+    plan.kernel.wide = cut.wide;
+    plan.cluster = cut.cluster;
   }
-  if (plan.parts == 1) return plan;
-  const std::int64_t slots = plan.blocks() * plan.block_rows;
+  if (plan.parts == 1 || plan.cluster) return plan;
+  const std::int64_t slots = plan.blocks() * plan.block_rows();
   plan.states_at = align_256(plan.units * std::int64_t{4});
   plan.outputs_at = plan.states_at + align_256(slots * 8);
   plan.workspace_bytes = plan.outputs_at + align_256(slots * p.head_dim * 4);
@@ -90,22 +146,23 @@ Plan make_plan(const AttentionDecodeProblem& p, int sm_count) {
 }
 
 std::optional<std::string> unsupported_by_kernel(const AttentionDecodeProblem& p) {
-  if (std::find(kHeadDims.begin(), kHeadDims.end(), p.head_dim) == kHeadDims.end()) {
-    std::string sentence = "head_dim must be one of";
-    for (const int dim : kHeadDims) sentence += (dim == kHeadDims.front() ? " " : ", ") + std::to_string(dim);
-    return sentence + ", got " + std::to_string(p.head_dim);
-  }
+  const std::span<const int> dims = p.kv_bits == 16 ? std::span<const int>(kHeadDims) : kCodeHeadDims;
+  if (std::find(dims.begin(), dims.end(), p.head_dim) == dims.end())
+    return "head_dim must be one of " + allowed_list(dims) + (p.kv_bits == 16 ? "" : " with quantised KV") + ", got " +
+           std::to_string(p.head_dim);
   if (p.dtype != Dtype::f16 && p.dtype != Dtype::bf16)
     return "dtype must be f16 or bf16, got " + std::string(dtype_name(p.dtype));
   if (p.context > kMostKeys)
     return "context must be at most 2^30, since keys are counted in 32 bits, got " + std::to_string(p.context);
   if (p.q_heads > kMostHeads) return "q_heads must be at most 65536, got " + std::to_string(p.q_heads);
-  const std::int64_t rows = p.block_size == 0 ? p.batch * p.context : p.batch * p.max_blocks() * p.block_size;
+  const std::int64_t tokens =
+      p.block_size == 0 ? p.batch * p.context : (p.batch * p.max_blocks() + kSpareBlocks) * p.block_size;
+  const std::int64_t rows = p.kv_bits == 16 ? tokens : tokens * p.kv_heads;
   if (rows > kMostRows) return "the cache must have at most 2^32 - 1 rows, got " + std::to_string(rows);
-  const std::int64_t blocks = p.batch * p.q_heads * p.q_len * std::max(p.splits, std::int64_t{1});
-  if (blocks > kMostBlocks)
-    return "batch x q_heads x q_len x splits must be at most 2^30, for the grid, got " + std::to_string(blocks);
-  if (p.kv_bits != 16) return "kv_bits must be 16, got " + std::to_string(p.kv_bits);
+  const std::int64_t row_blocks = ceil_div(p.q_heads / p.kv_heads * p.q_len, std::int64_t{8} * row_tiles(p));
+  if (p.batch * row_blocks > kMostGrid)
+    return "batch x blocks of query rows must be at most 65535, for the grid, got " +
+           std::to_string(p.batch * row_blocks);
   return std::nullopt;
 }
 

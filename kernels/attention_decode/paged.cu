@@ -1,15 +1,18 @@
 // attention_decode / cuda.paged: split-KV flash decoding over a paged cache.
 //
-//   in   q            [batch, q_len, q_heads, head_dim]                 f16, bf16
-//        k, v         [num_blocks, block_size, kv_heads, head_dim]      as q
-//        seq_lens     [batch]                                           i32
-//        block_table  [batch, max_blocks]  block of each page, any order i32
+//   in   q            [batch, q_len, q_heads, head_dim]                   f16, bf16
+//        k, v         [num_blocks, block_size, kv_heads, head_dim]        as q; or codes
+//                     [num_blocks, kv_heads, block_size, row_bytes]       u8
+//        kv_scales    [num_blocks, kv_heads, block_size, groups, 2]       f16, for codes
+//        seq_lens     [batch]                                             i32
+//        block_table  [batch, max_blocks]  block of each page, any order  i32
 //   out  o            as q
-//        lse          [batch, q_heads, q_len]                           f32, natural logarithm
+//        lse          [batch, q_heads, q_len]                             f32, natural logarithm
 //
-// Token t of sequence b is row block_table[b][t / block_size] * block_size + t % block_size of the cache. The kernel is
-// flash_decode.cuh. After: Kwon et al., "Efficient Memory Management for LLM Serving with PagedAttention", SOSP 2023.
-#include "kernels/attention_decode/decode_launch.cuh"
+// The cache is that of reference/kv_cache/layout.hpp, the kernel flash_decode.cuh. After: Kwon et al., "Efficient
+// Memory Management for LLM Serving with PagedAttention", SOSP 2023.
+#include "kernels/attention_decode/decode_launch.hpp"
+#include "kernels/attention_decode/decode_plan.hpp"
 
 namespace inferometer {
 namespace {
@@ -21,12 +24,13 @@ std::optional<std::string> unsupported(const AttentionDecodeProblem& p) {
 
 const RegisterVariant<AttentionDecode> registered{{
     .name = "cuda.paged",
-    .summary = "split-KV flash decoding over a paged cache: cp.async ring per warp, mma.sync, one launch",
+    .summary =
+        "split-KV flash decoding over a paged cache of 16, 8 or 4 bits: cp.async ring per warp, mma.sync, one launch",
     .min_sm = 80,
     .unsupported = &unsupported,
     .workspace_bytes = &decode::decode_workspace_bytes,
-    .prepare = &decode::prepare_plan,
-    .run = &decode::launch_decode<BlockTableRows>,
+    .prepare = &decode::prepare_decode,
+    .run = &decode::launch_decode,
 }};
 
 }  // namespace

@@ -1,84 +1,54 @@
-// The end of a unit: the warps' results become the block's, the blocks' become the output.
+// The end of a unit: the warps' results become the block's, the blocks' become the output. The blocks of a unit are a
+// cluster and read each other's shared memory, or, where that cannot be, meet in global memory.
 #pragma once
 
 #include <cstdint>
 
 #include "kernels/attention_decode/decode_args.cuh"
-#include "kernels/attention_decode/partition.hpp"
+#include "kernels/attention_decode/part.cuh"
+#include "kernels/attention_decode/warp_tile.cuh"
 #include "kernels/common/half_ops.cuh"
+#include "kernels/ptx/cluster.cuh"
+#include "kernels/ptx/shared_address.cuh"
 
 namespace inferometer::decode {
-
-constexpr float kLog2E = 1.44269504F;
-
-// What one block works on: a part of the keys of one sequence, for one block of the query rows of one KV head.
-struct Part {
-  std::int64_t unit;  // the sequence, KV head and row block that it is a part of
-  int sequence;
-  int kv_head;
-  int first_row;  // query rows [first_row, end_row) of the KV head: row r is new token r / group, query head r % group
-  int end_row;
-  int length;     // of the sequence
-  int index;      // of this part
-  int count;      // parts of this sequence that hold keys; blocks of further parts have nothing to do
-  int first_key;  // keys [first_key, end_key)
-  int end_key;
-};
-
-// KV heads vary fastest: their rows are neighbours in memory and are read at the same time. Row blocks come next, so
-// that the second one finds K and V in the L2.
-template <class Shape>
-__device__ __forceinline__ Part part_of_block(const DecodeArgs& args, unsigned block) {
-  Part part;
-  part.kv_head = block % args.kv_heads;
-  block /= args.kv_heads;
-  const int row_block = block % args.row_blocks;
-  block /= args.row_blocks;
-  part.index = block % args.parts;
-  part.sequence = block / args.parts;
-  part.unit = (std::int64_t{part.sequence} * args.kv_heads + part.kv_head) * args.row_blocks + row_block;
-  part.first_row = row_block * Shape::kBlockRows;
-  part.end_row = min(part.first_row + Shape::kBlockRows, args.group * args.q_len);
-  part.length = args.seq_lens[part.sequence];
-  const int keys = args.keys_per_part > 0 ? args.keys_per_part : part_keys(part.length, args.parts);
-  part.count = nonempty_parts(part.length, keys);
-  part.first_key = part.index * keys;
-  part.end_key = min(part.first_key + keys, part.length);
-  return part;
-}
-
-// Element of Q and O at which a query row begins.
-template <class Shape>
-__device__ __forceinline__ std::int64_t query_offset(const DecodeArgs& args, const Part& part, int row) {
-  const std::int64_t token = std::int64_t{part.sequence} * args.q_len + row / args.group;
-  return ((token * args.kv_heads + part.kv_head) * args.group + row % args.group) * Shape::kHeadDim;
-}
 
 // Four neighbouring elements of one row of O, and the softmax they stand under.
 struct RowQuad {
   SoftmaxState state;
   float4 o = {0, 0, 0, 0};
 
-  __device__ void add(SoftmaxState other, float4 x, float scale_log2) {
-    const float max = fmaxf(state.max, other.max);
-    const float keep = rescale_factor(state.max, max, scale_log2);
-    const float take = rescale_factor(other.max, max, scale_log2);
-    state = {max, state.sum * keep + other.sum * take};
-    o = {o.x * keep + x.x * take, o.y * keep + x.y * take, o.z * keep + x.z * take, o.w * keep + x.w * take};
-  }
-
   template <class T, class Shape>
   __device__ void store(const DecodeArgs& args, const Part& part, int row, int dim) const {
+    const QueryRow query = query_row(args, row);
     const float factor = normaliser(state);
     const uint2 packed = {pack_pair<T>(o.x * factor, o.y * factor), pack_pair<T>(o.z * factor, o.w * factor)};
-    *reinterpret_cast<uint2*>(static_cast<T*>(args.o) + query_offset<Shape>(args, part, row) + dim) = packed;
+    *reinterpret_cast<uint2*>(static_cast<T*>(args.o) + query_offset<Shape>(args, part, query) + dim) = packed;
     if (dim == 0) {
       const std::int64_t head =
-          (std::int64_t{part.sequence} * args.kv_heads + part.kv_head) * args.group + row % args.group;
-      args.lse[head * args.q_len + row / args.group] = log_sum_exp(state, args.scale);
+          (std::int64_t{part.sequence} * args.kv_heads + part.kv_head) * args.group.divisor() + query.head;
+      args.lse[head * args.q_len + query.token] = log_sum_exp(state, args.scale);
     }
   }
 };
+
+// Merges `count` quads; state_of(i) and output_of(i) load theirs. The maximum comes first, so that no quad waits for
+// the exponential of the one before it.
+template <class StateOf, class OutputOf>
+__device__ __forceinline__ RowQuad merge_quads(int count, float scale_log2, StateOf state_of, OutputOf output_of) {
+  RowQuad quad;
+#pragma unroll 8  // so many loads in flight
+  for (int i = 0; i < count; ++i) quad.state.max = fmaxf(quad.state.max, state_of(i).max);
+#pragma unroll 8
+  for (int i = 0; i < count; ++i) {
+    const SoftmaxState state = state_of(i);
+    const float4 o = output_of(i);
+    const float factor = rescale_factor(state.max, quad.state.max, scale_log2);
+    quad.state.sum += state.sum * factor;
+    quad.o = {quad.o.x + o.x * factor, quad.o.y + o.y * factor, quad.o.z + o.z * factor, quad.o.w + o.w * factor};
+  }
+  return quad;
+}
 
 // Leaves every warp's O and states in shared memory.
 template <class Shape, class WarpTile>
@@ -94,78 +64,145 @@ __device__ __forceinline__ void share_warp_tile(WarpTile& tile, unsigned char* s
       const int row = t * 8 + lane % 4 * 2 + i;
       SoftmaxState state = tile.state[t][i];
 #pragma unroll
-      for (int distance = 4; distance < 32; distance *= 2)
-        state.sum += __shfl_xor_sync(0xffffffffU, state.sum, distance);
+      for (int distance = 4; distance < 32; distance *= 2) state.sum += __shfl_xor_sync(kAllLanes, state.sum, distance);
       if (lane / 4 == 0) states[row] = state;
 #pragma unroll
-      for (int d = 0; d < Shape::kHeadDim / 16; ++d) {
-        outputs[row * Shape::kMergeStride + d * 16 + lane / 4] = tile.o[t][d][i];
-        outputs[row * Shape::kMergeStride + d * 16 + lane / 4 + 8] = tile.o[t][d][i + 2];
-      }
+      for (int step = 0; step < Shape::kSteps; ++step)
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+          outputs[row * Shape::kMergeStride + Shape::Format::output_dim(step, half, lane / 4)] =
+              tile.o[t][step][i + 2 * half] * tile.unit();
     }
 }
 
-// True in every thread of the unit's last block to come here: it then sees what the others wrote before.
+// Four elements of a row of the block, its warps merged.
+template <class Shape>
+__device__ __forceinline__ RowQuad merge_warps(const unsigned char* shared, int row, int dim, float scale_log2) {
+  const auto* outputs = reinterpret_cast<const float*>(shared);
+  const auto* states = reinterpret_cast<const SoftmaxState*>(shared + Shape::kMergeStatesAt);
+  return merge_quads(
+      Shape::kWarps, scale_log2, [&](int warp) { return states[warp * Shape::kBlockRows + row]; },
+      [&](int warp) {
+        return *reinterpret_cast<const float4*>(outputs + (warp * Shape::kBlockRows + row) * Shape::kMergeStride + dim);
+      });
+}
+
+// Where the blocks of a unit leave their results: `slot` counts (part, row of the block).
+struct Partials {
+  float* outputs;  // [slots, head_dim]
+  SoftmaxState* states;
+
+  __device__ void put(const RowQuad& quad, std::int64_t slot, int dim, int head_dim) const {
+    *reinterpret_cast<float4*>(outputs + slot * head_dim + dim) = quad.o;
+    if (dim == 0) states[slot] = quad.state;
+  }
+};
+
+// True in every thread of the unit's last block to come here: it then sees what the others wrote before. One thread's
+// fences serve the block, since the barriers order the others' accesses with them.
 __device__ __forceinline__ bool arrives_last(const DecodeArgs& args, const Part& part) {
-  __threadfence();  // this thread's partial results before the block's arrival
   __syncthreads();
   bool last = false;
   if (threadIdx.x == 0) {
+    __threadfence();  // the block's partial results before its arrival
     last = atomicAdd(&args.arrivals[part.unit], 1U) + 1 == part.count;
     if (last) args.arrivals[part.unit] = 0;  // for the next launch
+    __threadfence();                         // the arrivals before the reads of partial results
   }
-  last = __syncthreads_or(last);
-  __threadfence();  // the arrivals before the reads of partial results
-  return last;
+  return __syncthreads_or(last);
 }
 
-// Merges the warps and writes the part; the last block merges the parts, in their order, so that the result does not
-// depend on which block came last.
+// Parts are merged in their order whichever block does it, so that the result is the same to the bit.
+template <class T, class Shape>
+__device__ __forceinline__ void merge_in_global_memory(const DecodeArgs& args, const Part& part,
+                                                       const unsigned char* shared, float scale_log2) {
+  constexpr int kQuads = Shape::kHeadDim / 4;
+  const int items = (part.end_row - part.first_row) * kQuads;
+  const std::int64_t first_slot = part.unit * args.parts.divisor() * Shape::kBlockRows;
+  const Partials partials = {args.partial_outputs, args.partial_states};
+  for (int item = threadIdx.x; item < items; item += Shape::kThreads) {
+    const int row = item / kQuads;
+    const int dim = item % kQuads * 4;
+    partials.put(merge_warps<Shape>(shared, row, dim, scale_log2), first_slot + part.index * Shape::kBlockRows + row,
+                 dim, Shape::kHeadDim);
+  }
+  if (!arrives_last(args, part)) return;
+
+  for (int item = threadIdx.x; item < items; item += Shape::kThreads) {
+    const int row = item / kQuads;
+    const int dim = item % kQuads * 4;
+    const auto slot = [&](int i) { return first_slot + i * Shape::kBlockRows + row; };
+    const RowQuad quad = merge_quads(
+        part.count, scale_log2,
+        [&](int i) {
+          const float2 state = __ldcg(reinterpret_cast<const float2*>(partials.states + slot(i)));
+          return SoftmaxState{state.x, state.y};
+        },
+        [&](int i) {
+          return __ldcg(reinterpret_cast<const float4*>(partials.outputs + slot(i) * Shape::kHeadDim + dim));
+        });
+    quad.store<T, Shape>(args, part, part.first_row + row, dim);
+  }
+}
+
+// No block may write to another of its cluster before that one has started.
+__device__ __forceinline__ void announce_block(const DecodeArgs& args) {
+#if __CUDA_ARCH__ >= 900
+  if (args.cluster) cluster_arrive();
+#endif
+}
+
+// The blocks of the cluster share the quads, in turn: each sends its part of a quad into the shared memory of the block
+// that merges it, and after one barrier finds all parts of its own quads there.
+template <class T, class Shape>
+__device__ __forceinline__ void merge_in_cluster(const DecodeArgs& args, const Part& part, unsigned char* shared,
+                                                 float scale_log2) {
+#if __CUDA_ARCH__ >= 900
+  constexpr int kQuads = Shape::kHeadDim / 4;
+  const int parts = static_cast<int>(args.parts.divisor());
+  const int items = (part.end_row - part.first_row) * kQuads;
+  const std::uint32_t inbox = shared_address(shared) + Shape::kInboxAt;
+  const std::uint32_t inbox_states = inbox + Shape::kInboxOutputBytes;
+  cluster_wait();  // every block has started
+  for (int item = threadIdx.x; item < items; item += Shape::kThreads) {
+    const int row = item / kQuads;
+    const RowQuad quad = merge_warps<Shape>(shared, row, item % kQuads * 4, scale_log2);
+    const int turn = static_cast<int>(args.parts.quotient(item));
+    store_cluster_16b(cluster_address(inbox + (turn * parts + part.index) * 16, item - turn * parts), quad.o);
+    if (item % kQuads < parts)  // the state goes to every block
+      store_cluster_8b(cluster_address(inbox_states + (part.index * Shape::kBlockRows + row) * 8, item % kQuads),
+                       {quad.state.max, quad.state.sum});
+  }
+  cluster_arrive();
+  cluster_wait();
+  const auto* outputs = reinterpret_cast<const float4*>(shared + Shape::kInboxAt);
+  const auto* states = reinterpret_cast<const SoftmaxState*>(shared + Shape::kInboxAt + Shape::kInboxOutputBytes);
+  for (int turn = threadIdx.x, item = turn * parts + part.index; item < items;
+       turn += Shape::kThreads, item += Shape::kThreads * parts) {
+    const int row = item / kQuads;
+    const RowQuad quad = merge_quads(
+        part.count, scale_log2, [&](int i) { return states[i * Shape::kBlockRows + row]; },
+        [&](int i) { return outputs[turn * parts + i]; });
+    quad.store<T, Shape>(args, part, part.first_row + row, item % kQuads * 4);
+  }
+#endif
+}
+
 template <class T, class Shape, class WarpTile>
 __device__ __forceinline__ void finish_part(const DecodeArgs& args, const Part& part, WarpTile& tile,
                                             unsigned char* shared) {
   constexpr int kQuads = Shape::kHeadDim / 4;
   const float scale_log2 = args.scale * kLog2E;
-  const int items = (part.end_row - part.first_row) * kQuads;
-  const std::int64_t first_slot = part.unit * args.parts * Shape::kBlockRows;
-
   __syncthreads();  // every warp is done with its ring, which the results overwrite
   share_warp_tile<Shape>(tile, shared);
   __syncthreads();
-  const auto* outputs = reinterpret_cast<const float*>(shared);
-  const auto* states = reinterpret_cast<const SoftmaxState*>(shared + Shape::kMergeStatesAt);
-  for (int item = threadIdx.x; item < items; item += Shape::kThreads) {
+  if (part.count > 1)
+    return args.cluster ? merge_in_cluster<T, Shape>(args, part, shared, scale_log2)
+                        : merge_in_global_memory<T, Shape>(args, part, shared, scale_log2);
+  for (int item = threadIdx.x; item < (part.end_row - part.first_row) * kQuads; item += Shape::kThreads) {
     const int row = item / kQuads;
     const int dim = item % kQuads * 4;
-    RowQuad quad;
-#pragma unroll
-    for (int warp = 0; warp < Shape::kWarps; ++warp) {
-      const int at = warp * Shape::kBlockRows + row;
-      quad.add(states[at], *reinterpret_cast<const float4*>(outputs + at * Shape::kMergeStride + dim), scale_log2);
-    }
-    if (part.count == 1) {
-      quad.store<T, Shape>(args, part, part.first_row + row, dim);
-    } else {
-      const std::int64_t slot = first_slot + part.index * Shape::kBlockRows + row;
-      *reinterpret_cast<float4*>(args.partial_outputs + slot * Shape::kHeadDim + dim) = quad.o;
-      if (dim == 0) args.partial_states[slot] = quad.state;
-    }
-  }
-  if (part.count == 1 || !arrives_last(args, part)) return;
-
-  for (int item = threadIdx.x; item < items; item += Shape::kThreads) {
-    const int row = item / kQuads;
-    const int dim = item % kQuads * 4;
-    RowQuad quad;
-#pragma unroll 8  // loads of eight parts in flight: they come from the L2
-    for (int i = 0; i < part.count; ++i) {
-      const std::int64_t slot = first_slot + i * Shape::kBlockRows + row;
-      const float2 state = __ldcg(reinterpret_cast<const float2*>(args.partial_states + slot));
-      quad.add({state.x, state.y},
-               __ldcg(reinterpret_cast<const float4*>(args.partial_outputs + slot * Shape::kHeadDim + dim)),
-               scale_log2);
-    }
-    quad.store<T, Shape>(args, part, part.first_row + row, dim);
+    merge_warps<Shape>(shared, row, dim, scale_log2).template store<T, Shape>(args, part, part.first_row + row, dim);
   }
 }
 

@@ -8,18 +8,27 @@
 
 namespace inferometer {
 
-// Keys that one warp fetches and multiplies at a time: the row count of one mma. Parts are whole tiles.
-inline constexpr int kTileKeys = 16;
+// Parts are multiples of so many keys: whole tiles of every storage format (shape.hpp).
+inline constexpr int kPartKeys = 32;
 
 // Keys of each part when `length` keys are cut into `parts` equal ones; the last parts may be shorter or empty.
 INFEROMETER_HOST_DEVICE constexpr std::int32_t part_keys(std::int32_t length, std::int32_t parts) {
   const std::int32_t even = length / parts + (length % parts != 0 ? 1 : 0);
-  return (even + kTileKeys - 1) / kTileKeys * kTileKeys;
+  return (even + kPartKeys - 1) / kPartKeys * kPartKeys;
 }
 
 // Parts that hold a key; one, for the output's sake, when there is no key at all.
 INFEROMETER_HOST_DEVICE constexpr std::int32_t nonempty_parts(std::int32_t length, std::int32_t keys_per_part) {
   return length <= keys_per_part ? 1 : (length - 1) / keys_per_part + 1;
+}
+
+// Where the parts begin: keys before it are outside the window of every one of the last q_len queries. A multiple of
+// kPartKeys, so that tiles start where they start without a window.
+INFEROMETER_HOST_DEVICE constexpr std::int32_t first_part_key(std::int32_t length, std::int32_t q_len,
+                                                              std::int32_t window_left) {
+  if (window_left < 0) return 0;
+  const std::int64_t first = std::int64_t{length} - q_len - window_left;
+  return first <= 0 ? 0 : static_cast<std::int32_t>(first / kPartKeys * kPartKeys);
 }
 
 }  // namespace inferometer

@@ -8,6 +8,7 @@ namespace inferometer {
 struct GpuLimits {
   int sm_count = 0;
   std::size_t block_smem_bytes = 0;  // the most shared memory that one block can have
+  bool clusters = false;             // runs thread block clusters: compute capability 9.0 and later
 };
 
 // Of the current device. Throws CudaError.

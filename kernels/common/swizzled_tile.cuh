@@ -13,16 +13,17 @@ namespace inferometer {
 
 template <int kCols>
 struct SwizzledTile {
-  static_assert(kCols % 32 == 0, "a row is a whole number of half bank lines");
+  static_assert(kCols % 32 == 0 || kCols == 16, "a row is a number of half bank lines, or a quarter of one");
   static constexpr int kChunks = kCols / 8;
   static constexpr int kRowBytes = kCols * 2;
   // Rows that start at multiples of the 128 bytes all banks hold: 8 keys. Otherwise odd rows already start half a bank
-  // line later, and 4 keys, each for two rows, complete the 8 places.
+  // line later, and 4 keys, each for two rows, complete the 8 places; or four rows share a line, and 2 keys do.
   static constexpr bool kWholeLines = kRowBytes % 128 == 0;
-  static constexpr std::uint32_t kKeyMask = kWholeLines ? 7 : 3;
+  static constexpr std::uint32_t kRowsPerLine = kCols == 16 ? 4 : kWholeLines ? 1 : 2;
+  static constexpr std::uint32_t kKeyMask = 8 / kRowsPerLine - 1;
 
   INFEROMETER_HOST_DEVICE static constexpr std::uint32_t key(std::uint32_t row) {
-    return (kWholeLines ? row : row / 2) & kKeyMask;
+    return row / kRowsPerLine & kKeyMask;
   }
 
   // Byte offset of a chunk from the tile's start.

@@ -20,6 +20,11 @@ __device__ __forceinline__ void cp_async_16b_zfill(std::uint32_t dst, const void
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(dst), "l"(src), "r"(src_bytes) : "memory");
 }
 
+// PTX cp.async.ca.shared.global, 4 bytes (sm_80). Starts a copy by way of L1; both addresses are 4-byte aligned.
+__device__ __forceinline__ void cp_async_4b(std::uint32_t dst, const void* src) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;\n" ::"r"(dst), "l"(src) : "memory");
+}
+
 // PTX cp.async.commit_group (sm_80). Closes the group of this thread's copies started since the last commit; a group
 // may be empty.
 __device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;\n" ::: "memory"); }

@@ -1,0 +1,21 @@
+// From a problem to a launch of the decode kernel; a cache is contiguous or has a block table, and the kernel asks.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "harness/operator/variant.hpp"
+#include "reference/attention_decode/problem.hpp"
+
+namespace inferometer::decode {
+
+std::size_t decode_workspace_bytes(const AttentionDecodeProblem& p);
+
+// Keeps the plan, whose search over parts would be host time in every launch. Throws std::runtime_error when the GPU
+// has too little shared memory for the kernel.
+std::shared_ptr<void> prepare_decode(const AttentionDecodeProblem& p, const AttentionDecodeTensors&, const Launch&,
+                                     Allocator&);
+
+void launch_decode(const AttentionDecodeProblem& p, const AttentionDecodeTensors& t, const Launch& launch);
+
+}  // namespace inferometer::decode
