@@ -11,12 +11,13 @@ function(inferometer_write_uncompiled_variants output)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
     cmake_path(GET source PARENT_PATH folder)
     cmake_path(GET folder FILENAME operator_name)
-    string(REGEX MATCHALL "\\.name = \"[a-z0-9_]+\\.[a-z0-9_]+\",[ \n]*\\.summary = \"[^\"]*\"" found "${text}")
+    string(REGEX REPLACE "\"[ \n]+\"" "" text "${text}")  # a summary of several literals
+    string(REGEX MATCHALL "\\.name = \"[a-z0-9_]+\\.[a-z0-9_]+\",[ \n]*\\.summary =[ \n]*\"[^\"]*\"" found "${text}")
     if(NOT found)
       message(FATAL_ERROR "${source}: registers a variant, but not in the form .name = \"backend.method\", .summary = \"...\"")
     endif()
     foreach(entry IN LISTS found)
-      string(REGEX REPLACE "^\\.name = \"([^\"]*)\",[ \n]*\\.summary = \"([^\"]*)\"$"
+      string(REGEX REPLACE "^\\.name = \"([^\"]*)\",[ \n]*\\.summary =[ \n]*\"([^\"]*)\"$"
         "    add(\"${operator_name}\", \"\\1\", \"\\2\");\n" registration "${entry}")
       string(APPEND registrations "${registration}")
     endforeach()
