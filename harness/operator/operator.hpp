@@ -80,6 +80,8 @@ struct OperatorSpec {
   // Figures beside the time, from the outputs of a run that passed: one host pointer a tensor, null for inputs.
   std::vector<Metric> (*metrics)(const Problem&, const Inputs&, std::span<const void* const> tensors,
                                  int threads) = nullptr;
+  // Those that tables show, at most five, the most telling one first; the results file holds all.
+  std::vector<std::string> headline_metrics = {};
 };
 
 // The same, with the problem behind a pointer to Op::Problem.
@@ -101,6 +103,7 @@ struct Operator {
   std::function<std::vector<Metric>(const void* problem, const Inputs&, std::span<const void* const> tensors,
                                     int threads)>
       metrics;
+  std::vector<std::string> headline_metrics;
 };
 
 void register_operator(Operator op);
@@ -117,6 +120,7 @@ struct RegisterOperator {
     op.reference = spec.reference;
     op.fields = field_infos(spec.fields);
     op.aliases = spec.aliases;
+    op.headline_metrics = spec.headline_metrics;
     op.parse = [spec](const Fields& given) -> std::shared_ptr<const void> {
       auto problem = std::make_shared<Problem>(problem_from_fields(spec.fields, spec.aliases, given));
       if (spec.complete != nullptr) spec.complete(*problem);

@@ -1,9 +1,10 @@
 #include "harness/results/table.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
+#include <string_view>
 
+#include "harness/results/metrics.hpp"
+#include "harness/results/shown_fields.hpp"
 #include "harness/results/status.hpp"
 #include "harness/results/terminal.hpp"
 
@@ -12,15 +13,9 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
-std::string formatted(const char* format, double value) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
-}
-
 std::string field_text(const Fields& fields, const std::string& name) {
-  const auto found = std::find_if(fields.begin(), fields.end(), [&](const auto& field) { return field.first == name; });
-  return found == fields.end() ? "-" : to_string(found->second);
+  const Value* value = field_in(fields, name);
+  return value == nullptr ? "-" : to_string(*value);
 }
 
 struct Line {
@@ -32,21 +27,35 @@ struct Line {
 class Table {
  public:
   Table(const Sweep& sweep, const RecordsById& records) : sweep_(sweep), records_(records) {
-    sort_fields();
-    header_ = {"variant"};
-    for (const std::string& name : varying_) header_.push_back(name);
-    for (const char* name : {"time", "+-", "rate", "ceiling", "speedup", "error"}) header_.emplace_back(name);
+    std::vector<const Fields*> problems;
+    std::vector<const Record*> measured;
+    for (const SweepRow& row : sweep.rows) {
+      problems.push_back(&row.problem);
+      if (const auto found = records.find(row.id); found != records.end()) measured.push_back(&found->second);
+    }
+    const Json config = Json::parse(sweep.config_text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
+    fields_ = shown_fields(config, sweep.operator_name, problems);
+    metrics_ = metric_columns(sweep.operator_name, measured);
+    name_columns();
     for (const SweepRow& row : sweep.rows)
       if (const auto found = records.find(row.id); found != records.end()) add(row, found->second);
+    if (metrics_.first)
+      for (const char* name : {"rate", "ceiling", "speedup"}) drop_if_empty(name);
   }
 
   std::string text(bool colour, std::size_t columns) const {
-    std::vector<std::size_t> widths;
+    const std::vector<Cells> header = header_lines();
+    std::vector<std::size_t> widths(header_.size());
     for (std::size_t i = 0; i < header_.size(); ++i) {
-      widths.push_back(columns_of(header_[i]));
-      for (const Line& line : lines_) widths.back() = std::max(widths.back(), columns_of(line.cells[i]));
+      for (const Cells& line : header) widths[i] = std::max(widths[i], columns_of(line[i]));
+      for (const Line& line : lines_) widths[i] = std::max(widths[i], columns_of(line.cells[i]));
     }
-    std::string text = sweep_.operator_name + fixed_ + "\n" + aligned(header_, widths) + "status\n";
+    std::string text = heading();
+    for (std::size_t i = 0; i + 1 < header.size(); ++i) {
+      const std::string line = aligned(header[i], widths);
+      text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    }
+    text += aligned(header.back(), widths) + "status\n";
     for (const Line& line : lines_) {
       const std::string begin = aligned(line.cells, widths);
       const std::string name(status_name(line.status));
@@ -61,41 +70,82 @@ class Table {
   }
 
  private:
-  // Fields of the same value in all rows go above the table, the others become columns.
-  void sort_fields() {
-    std::vector<std::string> names;  // a few, whatever the number of rows
-    for (const SweepRow& row : sweep_.rows)
-      for (const auto& [name, value] : row.problem)
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    for (const std::string& name : names) {
-      const std::string first = field_text(sweep_.rows.front().problem, name);
-      if (std::any_of(sweep_.rows.begin(), sweep_.rows.end(),
-                      [&](const SweepRow& row) { return field_text(row.problem, name) != first; }))
-        varying_.push_back(name);
-      else
-        fixed_ += (fixed_.empty() ? ": " : ", ") + name + " " + first;
-    }
+  void name_columns() {
+    header_ = {"variant"};
+    header_.insert(header_.end(), fields_.varying.begin(), fields_.varying.end());
+    if (metrics_.first) name_metrics();
+    header_.insert(header_.end(), {"time", "+-", "rate", "ceiling", "speedup"});
+    if (!metrics_.first) name_metrics();
+    header_.emplace_back("error");
+  }
+
+  void name_metrics() {
+    for (const std::string& name : metrics_.names) header_.push_back(metric_label(name));
   }
 
   void add(const SweepRow& row, const Record& record) {
     Line line{.cells = {record.variant}, .status = record.status, .reason = record.reason};
-    for (const std::string& name : varying_) line.cells.push_back(field_text(row.problem, name));
-    const auto cell = [&](bool known, const std::string& text) { line.cells.push_back(known ? text : "-"); };
+    for (const std::string& name : fields_.varying) line.cells.push_back(field_text(row.problem, name));
+    if (metrics_.first) add_metrics(line, record);
+    add_time(line, row, record);
+    if (!metrics_.first) add_metrics(line, record);
+    const auto& check = record.check;
+    add_cell(line, check ? formatted("%.1e", check->rel_l2_error) : "");
+    lines_.push_back(std::move(line));
+  }
+
+  void add_metrics(Line& line, const Record& record) const {
+    for (const std::string& name : metrics_.names) add_cell(line, shown_metric(record, name));
+  }
+
+  void add_time(Line& line, const SweepRow& row, const Record& record) const {
     const auto& timing = record.timing;
     const auto& rates = record.rates;
     const auto against = speedup_in(records_, row);
-    cell(timing.has_value(), timing ? shown_time(timing->headline_ns) : "");
-    cell(timing.has_value(), timing ? formatted("%.1f %%", 100 * timing->isolated.ci_half_width_ratio) : "");
-    const std::string rate = rates ? shown_rate(*rates) : "";
-    cell(!rate.empty(), rate);
+    add_cell(line, timing ? shown_time(timing->headline_ns) : "");
+    add_cell(line, timing ? formatted("%.1f %%", 100 * timing->isolated.ci_half_width_ratio) : "");
+    add_cell(line, rates ? shown_rate(*rates) : "");
     const bool of_ceiling = rates && rates->fraction_of_ceiling;
-    const bool warm = timing && headline_cache(*timing) == CacheMode::warm;  // memory is no bound then
-    const std::string share = of_ceiling ? formatted("%.0f %% ", 100 * *rates->fraction_of_ceiling) + rates->limit
-                                         : std::string(warm ? "warm cache" : "");
-    cell(!share.empty(), share);
-    cell(against.has_value(), against ? formatted("%.2fx", against->ratio) : "");
-    cell(record.check.has_value(), record.check ? formatted("%.1e", record.check->rel_l2_error) : "");
-    lines_.push_back(std::move(line));
+    // Memory is no bound then; where the metrics are the answer, nothing is.
+    const bool warm = timing && headline_cache(*timing) == CacheMode::warm && !metrics_.first;
+    add_cell(line, of_ceiling ? formatted("%.0f %% ", 100 * *rates->fraction_of_ceiling) + rates->limit
+                              : std::string(warm ? "warm cache" : ""));
+    add_cell(line, against ? formatted("%.2fx", against->ratio) : "");
+  }
+
+  static void add_cell(Line& line, const std::string& text) { line.cells.push_back(text.empty() ? "-" : text); }
+
+  void drop_if_empty(std::string_view name) {
+    const auto at = std::find(header_.begin(), header_.end(), name) - header_.begin();
+    const auto i = static_cast<std::size_t>(at);
+    if (std::any_of(lines_.begin(), lines_.end(), [&](const Line& line) { return line.cells[i] != "-"; })) return;
+    header_.erase(header_.begin() + at);
+    for (Line& line : lines_) line.cells.erase(line.cells.begin() + at);
+  }
+
+  // The operator, and what all rows share.
+  std::string heading() const {
+    std::string text = sweep_.operator_name;
+    for (const std::string& name : fields_.fixed) {
+      text +=
+          (&name == &fields_.fixed.front() ? ": " : ", ") + name + " " + field_text(sweep_.rows.front().problem, name);
+    }
+    return text + "\n";
+  }
+
+  // The names of the columns, long ones in several lines; the last line has them all.
+  std::vector<Cells> header_lines() const {
+    constexpr std::size_t kColumns = 14;
+    std::vector<Cells> names;
+    std::size_t height = 1;
+    for (const std::string& name : header_) {
+      names.push_back(wrapped(name, kColumns));
+      height = std::max(height, names.back().size());
+    }
+    std::vector<Cells> lines(height, Cells(header_.size()));
+    for (std::size_t i = 0; i < names.size(); ++i)
+      for (std::size_t j = 0; j < names[i].size(); ++j) lines[height - names[i].size() + j][i] = names[i][j];
+    return lines;
   }
 
   // Names to the left, values to the right.
@@ -110,8 +160,8 @@ class Table {
 
   const Sweep& sweep_;
   const RecordsById& records_;
-  std::vector<std::string> varying_;
-  std::string fixed_;
+  ShownFields fields_;
+  MetricColumns metrics_;
   Cells header_;
   std::vector<Line> lines_;
 };

@@ -7,8 +7,8 @@
 
 namespace inferometer {
 
-// Fields that all rows share stand once above; a column for each that varies. `columns` is the width of the terminal:
-// reasons are cut to it; 0: never cut.
+// Fields that all rows share stand once above; a column for each that varies and for each headline metric. `columns` is
+// the width of the terminal: reasons are cut to it; 0: never cut.
 std::string result_table(const Sweep& sweep, const RecordsById& records, bool colour, std::size_t columns);
 
 }  // namespace inferometer

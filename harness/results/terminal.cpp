@@ -54,8 +54,18 @@ std::string coloured(std::string_view text, Status status, bool colour) {
   return code + std::string(text) + "\x1b[0m";
 }
 
+std::string formatted(const char* format, double value) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), format, value);
+  return text.data();
+}
+
 std::string shown_time(double ns) {
   return in_unit(ns, std::array<Unit, 4>{{{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}}});
+}
+
+std::string shown_bytes(double bytes) {
+  return in_unit(bytes, std::array<Unit, 4>{{{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}}});
 }
 
 std::string shown_rate(const Rates& rates) {
@@ -78,6 +88,21 @@ std::string shortened(std::string_view text, std::size_t columns) {
     ++seen;
   }
   return std::string(text.substr(0, end)).append(kCut.substr(0, columns));
+}
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t blank = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, blank);
+    text.remove_prefix(std::min(blank + 1, text.size()));
+    if (!lines.empty() && columns_of(lines.back()) + 1 + columns_of(word) <= columns) {
+      lines.back().append(" ").append(word);
+    } else {
+      lines.emplace_back(word);
+    }
+  }
+  return lines;
 }
 
 std::size_t columns_of(std::string_view text) {

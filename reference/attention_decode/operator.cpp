@@ -156,6 +156,7 @@ const RegisterOperator<AttentionDecode> registered{{
     .reference = "the equation in f64",
     .tolerance = &decode_tolerance,
     .metrics = &decode_metrics,
+    .headline_metrics = {"quantization_rel_error"},
 }};
 
 }  // namespace

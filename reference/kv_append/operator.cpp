@@ -207,6 +207,7 @@ const RegisterOperator<KvAppend> registered{{
     .reference = "copied or quantised by the reference, exactly",
     .tolerance = &tolerance,
     .metrics = &kv_append_metrics,
+    .headline_metrics = {"quantization_rel_error"},
 }};
 
 }  // namespace

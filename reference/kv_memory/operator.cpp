@@ -168,6 +168,8 @@ const RegisterOperator<KvMemory> registered{{
     .tolerance = &tolerance,
     .audit = &audit,
     .metrics = &metrics,
+    .headline_metrics = {"kv_token_share_of_pool_under_load_ratio", "kv_token_share_of_pool_ratio",
+                         "kv_token_share_of_allocated_ratio", "admitted_mean", "preemptions"},
 }};
 
 }  // namespace

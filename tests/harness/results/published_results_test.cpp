@@ -47,12 +47,16 @@ TEST_CASE("published results: each file is valid, of a clean program, every row 
 
 TEST_CASE("published results: the front page gives each answer as the files do", "[results]") {
   const std::string front_page = read_text(std::string(INFEROMETER_SOURCE_DIR) + "/README.md");
-  for (const NamedResults& file : published())
-    for (const std::string& line : summary_lines(file.json)) {
-      if (line.starts_with("cpu.")) continue;  // beside a GPU, a CPU is no answer
+  const auto is_cpu = [](const std::string& line) { return line.starts_with("cpu."); };
+  for (const NamedResults& file : published()) {
+    const std::vector<std::string> lines = summary_lines(file.json);
+    const bool simulated = std::all_of(lines.begin(), lines.end(), is_cpu);
+    for (const std::string& line : lines) {
+      if (is_cpu(line) && !simulated) continue;  // beside a GPU, a CPU is no answer
       INFO(line);
       CHECK(front_page.find(line) != std::string::npos);
     }
+  }
 }
 
 TEST_CASE("published results: README.md is what report makes of the files", "[results]") {

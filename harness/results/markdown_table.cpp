@@ -1,0 +1,91 @@
+#include "harness/results/markdown_table.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "harness/results/markdown_text.hpp"
+#include "harness/results/shown_fields.hpp"
+#include "harness/results/status.hpp"
+#include "harness/results/terminal.hpp"
+
+namespace inferometer {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+// Time, rate and speed-up of a row that is ok, the status of another.
+std::string figure(const MarkdownRow& row) {
+  const Record& record = row.record;
+  if (record.status != Status::ok || !record.timing) return markdown_cell(std::string(status_name(record.status)));
+  std::string text = shown_time(record.timing->headline_ns);
+  if (record.rates) {
+    if (const std::string rate = shown_rate(*record.rates); !rate.empty()) text += ", " + rate;
+  }
+  if (row.speedup && *row.speedup != 1) text += formatted(", **%.2fx**", *row.speedup);
+  return text;
+}
+
+Cells problem_cells(const MarkdownRow& row, const std::vector<std::string>& varying) {
+  Cells cells;
+  for (const std::string& name : varying) cells.push_back(markdown_field(row, name));
+  return cells;
+}
+
+std::string line_for_each_problem(const std::vector<MarkdownRow>& rows, const std::vector<std::string>& varying) {
+  Cells variants;
+  std::vector<Cells> problems;
+  std::map<std::pair<Cells, std::string>, const MarkdownRow*> by_place;  // (problem, variant)
+  for (const MarkdownRow& row : rows) {
+    const std::string& variant = row.record.variant;
+    Cells problem = problem_cells(row, varying);
+    if (std::find(variants.begin(), variants.end(), variant) == variants.end()) variants.push_back(variant);
+    if (std::find(problems.begin(), problems.end(), problem) == problems.end()) problems.push_back(problem);
+    by_place[{std::move(problem), variant}] = &row;
+  }
+  Cells names = varying;
+  names.insert(names.end(), variants.begin(), variants.end());
+  std::string text = markdown_table_header(names);
+  for (const Cells& problem : problems) {
+    Cells cells = problem;
+    for (const std::string& variant : variants) {
+      const auto found = by_place.find({problem, variant});
+      cells.push_back(found == by_place.end() ? "" : figure(*found->second));
+    }
+    text += markdown_table_line(cells);
+  }
+  return text;
+}
+
+std::string line_for_each_row(const std::vector<MarkdownRow>& rows, const std::vector<std::string>& varying,
+                              const MetricColumns& metrics) {
+  Cells names = varying;
+  names.emplace_back("variant");
+  if (!metrics.first) names.emplace_back("time");
+  for (const std::string& name : metrics.names) names.push_back(metric_label(name));
+  if (metrics.first) names.emplace_back("time");
+  std::string text = markdown_table_header(names);
+  for (const MarkdownRow& row : rows) {
+    Cells cells = problem_cells(row, varying);
+    cells.push_back(markdown_cell(row.record.variant));
+    if (!metrics.first) cells.push_back(figure(row));
+    for (const std::string& name : metrics.names) cells.push_back(shown_metric(row.record, name));
+    if (metrics.first) cells.push_back(figure(row));
+    text += markdown_table_line(cells);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string markdown_table(const std::vector<MarkdownRow>& rows, const std::vector<std::string>& varying,
+                           const MetricColumns& metrics) {
+  return metrics.names.empty() ? line_for_each_problem(rows, varying) : line_for_each_row(rows, varying, metrics);
+}
+
+std::string markdown_field(const MarkdownRow& row, const std::string& name) {
+  const Value* value = field_in(row.record.problem, name);
+  return value == nullptr ? "" : markdown_cell(*value);
+}
+
+}  // namespace inferometer

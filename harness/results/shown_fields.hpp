@@ -1,0 +1,25 @@
+// What a table says of the problems of its rows: a column for each field that varies, the others once above it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/operator/fields.hpp"
+#include "harness/results/json.hpp"
+
+namespace inferometer {
+
+struct ShownFields {
+  std::vector<std::string> varying;  // the rows' values differ, or only some rows have the field
+  std::vector<std::string> fixed;
+};
+
+// Each field once, in the operator's order. A field that has the operator's default in all rows is shown only where
+// `config`, the config of the sweep, names it: what nobody asked about is no part of the question.
+ShownFields shown_fields(const Json& config, std::string_view operator_name, const std::vector<const Fields*>& rows);
+
+// Null when there is no such field.
+const Value* field_in(const Fields& fields, std::string_view name);
+
+}  // namespace inferometer
