@@ -1,7 +1,9 @@
 #include "harness/results/summary.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <utility>
 
 #include "harness/measure/statistics.hpp"
 #include "harness/results/metrics.hpp"
@@ -12,9 +14,20 @@ namespace {
 
 using ByVariant = std::map<std::string, std::vector<double>>;
 
-std::string times(double ratio) { return formatted("%.2fx", ratio); }
-
-std::string over_problems(std::size_t count) { return ", over " + std::to_string(count) + " problems"; }
+// "<variant>: <before><least> to <greatest><after>, median <median>, over <count> problems".
+std::vector<std::string> lines_of(ByVariant values_by_variant, const std::string& before, const std::string& after,
+                                  const std::function<std::string(double)>& shown) {
+  std::vector<std::string> lines;
+  for (auto& [variant, values] : values_by_variant) {
+    std::sort(values.begin(), values.end());
+    std::string line = variant;
+    line.append(": ").append(before).append(shown(values.front())).append(" to ").append(shown(values.back()));
+    line.append(after).append(", median ").append(shown(median(values)));
+    line.append(", over ").append(std::to_string(values.size())).append(" problems");
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
 
 std::vector<std::string> speedup_lines(const Json& rows, const std::string& baseline) {
   ByVariant speedups;
@@ -22,13 +35,8 @@ std::vector<std::string> speedup_lines(const Json& rows, const std::string& base
     const std::string variant = text_from(row.at("variant"));
     if (variant != baseline && row.at("speedup").is_number()) speedups[variant].push_back(row.at("speedup"));
   }
-  std::vector<std::string> lines;
-  for (auto& [variant, ratios] : speedups) {
-    std::sort(ratios.begin(), ratios.end());
-    lines.push_back(variant + ": " + times(ratios.front()) + " to " + times(ratios.back()) + " as fast as " + baseline +
-                    ", median " + times(median(ratios)) + over_problems(ratios.size()));
-  }
-  return lines;
+  return lines_of(std::move(speedups), "", " as fast as " + baseline,
+                  [](double ratio) { return formatted("%.2fx", ratio); });
 }
 
 ByVariant metric_values(const Json& rows, const std::string& metric) {
@@ -44,13 +52,8 @@ ByVariant metric_values(const Json& rows, const std::string& metric) {
 std::vector<std::string> metric_lines(const Json& rows) {
   if (rows.empty()) return {};
   for (const std::string& metric : headline_metrics(text_from(rows.front().at("operator")))) {
-    std::vector<std::string> lines;
-    for (auto& [variant, values] : metric_values(rows, metric)) {
-      std::sort(values.begin(), values.end());
-      lines.push_back(variant + ": " + metric_label(metric) + " " + shown_metric(metric, values.front()) + " to " +
-                      shown_metric(metric, values.back()) + ", median " + shown_metric(metric, median(values)) +
-                      over_problems(values.size()));
-    }
+    std::vector<std::string> lines = lines_of(metric_values(rows, metric), metric_label(metric) + " ", "",
+                                              [&](double value) { return shown_metric(metric, value); });
     if (!lines.empty()) return lines;
   }
   return {};

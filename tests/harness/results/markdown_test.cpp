@@ -60,6 +60,46 @@ TEST_CASE("markdown: one line a problem, one column a variant, the fields that v
   CHECK(text.find("| 8 | 80.0 us, 50.0 TFLOP/s | unsupported |\n") != std::string::npos);
 }
 
+TEST_CASE("markdown: with headline metrics, one line a row and a column for each metric", "[results][markdown]") {
+  NamedResults results = sample_results();
+  for (Json& json : results.json["rows"]) json["operator"] = "attention_decode";
+  results.json["rows"][1]["metrics"]["quantization_rel_error"] = 0.0123;
+  const std::string text = markdown_report({results});
+  INFO(text);
+  CHECK(text.find("| batch | variant | time | quantization rel error |\n| ---: | ---: | ---: | ---: |\n"
+                  "| 1 | cuda.flash\\_sm80 | 80.0 us, 50.0 TFLOP/s |  |\n"
+                  "| 1 | cuda.other | 40.0 us, 50.0 TFLOP/s, **2.00x** | 1.2e-02 |\n"
+                  "| 8 | cuda.flash\\_sm80 | 80.0 us, 50.0 TFLOP/s |  |\n"
+                  "| 8 | cuda.other | unsupported |  |\n") != std::string::npos);
+}
+
+TEST_CASE("markdown: the metrics of a simulation stand before its time and sum it up", "[results][markdown]") {
+  NamedResults results = sample_results();
+  results.json["config"].erase("baseline");
+  for (Json& json : results.json["rows"]) {
+    json["operator"] = "kv_memory";
+    json["work"] = {{"flops", 0.0}, {"bytes", 0.0}, {"arithmetic", "f32"}};
+    json["rates"] = nullptr;
+    json["speedup"] = nullptr;
+  }
+  results.json["rows"][1]["metrics"] = {{"preemptions", 3}, {"kv_token_share_of_pool_ratio", 0.931}};
+  const std::string text = markdown_report({results});
+  INFO(text);
+  CHECK(text.find("\n- cuda.other: kv token share of pool 93.1 % to 93.1 %, median 93.1 %, over 1 problems\n") !=
+        std::string::npos);
+  CHECK(text.find("| batch | variant | kv token share of pool | preemptions | time |\n") != std::string::npos);
+  CHECK(text.find("| 1 | cuda.other | 93.1 % | 3 | 40.0 us |\n") != std::string::npos);
+  CHECK(text.find("| 8 | cuda.other |  |  | unsupported |\n") != std::string::npos);
+}
+
+TEST_CASE("markdown: a default that the sweep does not name is not in the heading", "[results][markdown]") {
+  NamedResults results = sample_results();  // of attention_prefill, whose dtype is f16 by default
+  CHECK(markdown_report({results}).find("\n\ncausal true, scale 0.5, contexts [7, 0, 300]. Bold: ") !=
+        std::string::npos);
+  results.json["config"]["fixed"] = {{"dtype", "f16"}};
+  CHECK(markdown_report({results}).find("\n\ncausal true, dtype f16, scale 0.5, ") != std::string::npos);
+}
+
 TEST_CASE("markdown: a line for each variant sums up its speed-ups", "[results][markdown]") {
   CHECK(markdown_report({sample_results()})
             .find("- cuda.other: 2.00x to 2.00x as fast as cuda.flash\\_sm80, median 2.00x, over 1 problems\n") !=

@@ -71,6 +71,55 @@ TEST_CASE("table: a field that only some rows have is a column", "[results][tabl
   CHECK(lines[3].starts_with("cuda.flash_sm80       4  "));
 }
 
+TEST_CASE("table: headline metrics stand behind the speed-up", "[results][table]") {
+  Example example;
+  example.add("a", 512, Status::ok, "");
+  example.add("b", 512, Status::ok, "");
+  example.sweep.operator_name = "attention_decode";
+  example.records.at("b").metrics = {{"quantization_rel_error", 0.012}, {"quantization_rel_error_keys", 0.02}};
+  const auto lines = lines_of(result_table(example.sweep, example.records, false, 0));
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[1] == std::string(69, ' ') + "quantization");
+  CHECK(lines[2] ==
+        "variant             time     +-          rate      ceiling  speedup     rel error    error  status");
+  CHECK(lines[3] == "cuda.flash_sm80  80.0 us  1.0 %  50.0 TFLOP/s  7 % compute    1.00x             -  3.0e-04  ok");
+  CHECK(lines[4] == "cuda.flash_sm80  80.0 us  1.0 %  50.0 TFLOP/s  7 % compute    1.00x       1.2e-02  3.0e-04  ok");
+}
+
+TEST_CASE("table: the metrics of a simulation come first, and columns that it leaves empty go", "[results][table]") {
+  Example example;
+  example.add("a", 512, Status::ok, "");
+  example.add("b", 512, Status::error, "no such trace");
+  example.sweep.operator_name = "kv_memory";
+  for (SweepRow& row : example.sweep.rows) row.baseline_id.clear();
+  for (auto& [id, record] : example.records) {
+    record.work = Work{};
+    record.rates.reset();
+    record.metrics.clear();
+  }
+  Record& ok = example.records.at("a");
+  ok.timing->amortized.reset();
+  ok.timing->isolated.cache = CacheMode::warm;
+  ok.metrics = {{"steps", 40}, {"preemptions", 3}, {"kv_token_share_of_pool_ratio", 0.931}};
+  const auto lines = lines_of(result_table(example.sweep, example.records, false, 0));
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[1] == "                 kv token share");
+  CHECK(lines[2] == "variant                 of pool  preemptions     time     +-    error  status");
+  CHECK(lines[3] == "cuda.flash_sm80          93.1 %            3  80.0 us  1.0 %  3.0e-04  ok");
+  CHECK(lines[4] == "cuda.flash_sm80               -            -        -      -  3.0e-04  error: no such trace");
+}
+
+TEST_CASE("table: a default that the sweep does not name is not in the heading", "[results][table]") {
+  Example example;
+  example.add("a", 512, Status::ok, "");
+  example.sweep.rows.front().problem.emplace_back("causal", false);
+  CHECK(lines_of(result_table(example.sweep, example.records, false, 0))[0] ==
+        "attention_prefill: batch 8, seq_len 512");
+  example.sweep.config_text = R"({"fixed": {"causal": false}} // a comment)";
+  CHECK(lines_of(result_table(example.sweep, example.records, false, 0))[0] ==
+        "attention_prefill: batch 8, seq_len 512, causal false");
+}
+
 TEST_CASE("table: its time grows with the number of rows, not with its square", "[results][table]") {
   constexpr int kRows = 100'000;
   Example example;

@@ -1,0 +1,48 @@
+// Headline metrics are names only: these rows hold them against what the operators report.
+#include <algorithm>
+
+#include "harness/operator/registry.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/run_variant.hpp"
+
+using namespace inferometer;
+
+namespace {
+
+struct Example {
+  const char* operator_name;
+  const char* variant;
+  Fields problem;
+};
+
+std::vector<Metric> metrics_of(const Operator& op, const Example& example) {
+  const auto problem = op.parse(example.problem);
+  const std::vector<TensorSpec> specs = op.tensors(problem.get());
+  const test::VariantRun run = test::run_variant(op.name, example.variant, example.problem);
+  std::vector<const void*> tensors;
+  tensors.reserve(specs.size());
+  for (const TensorSpec& spec : specs)
+    tensors.push_back(spec.role == Role::output ? run.raw.at(spec.name).data() : nullptr);
+  return op.metrics(problem.get(), Inputs(specs, 1), tensors, 2);
+}
+
+}  // namespace
+
+TEST_CASE("operators: every headline metric is one that a row reports", "[reference]") {
+  const std::vector<Example> examples = {
+      {"kv_memory", "cpu.reserve_max", {{"requests", std::int64_t{100}}}},
+      {"attention_decode", "cpu.naive", {{"context", std::int64_t{16}}, {"kv_bits", std::int64_t{8}}}},
+      {"kv_append", "cpu.naive", {{"kv_bits", std::int64_t{8}}}}};
+  for (const Operator* op : all_operators()) {
+    if (op->headline_metrics.empty()) continue;
+    INFO(op->name);
+    const auto example = std::find_if(examples.begin(), examples.end(),
+                                      [&](const Example& candidate) { return candidate.operator_name == op->name; });
+    REQUIRE(example != examples.end());
+    const std::vector<Metric> metrics = metrics_of(*op, *example);
+    for (const std::string& name : op->headline_metrics) {
+      INFO(name);
+      CHECK(std::any_of(metrics.begin(), metrics.end(), [&](const Metric& metric) { return metric.name == name; }));
+    }
+  }
+}
