@@ -1,6 +1,5 @@
 #include "harness/results/summary.hpp"
 
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <utility>
@@ -15,11 +14,11 @@ namespace {
 using ByVariant = std::map<std::string, std::vector<double>>;
 
 // "<variant>: <before><least> to <greatest><after>, median <median>, over <count> problems".
-std::vector<std::string> lines_of(ByVariant values_by_variant, const std::string& before, const std::string& after,
-                                  const std::function<std::string(double)>& shown) {
+std::vector<std::string> lines_of(const ByVariant& values_by_variant, const std::string& before,
+                                  const std::string& after, const std::function<std::string(double)>& shown) {
   std::vector<std::string> lines;
-  for (auto& [variant, values] : values_by_variant) {
-    std::sort(values.begin(), values.end());
+  for (const auto& [variant, unsorted] : values_by_variant) {
+    const std::vector<double> values = sorted_copy(unsorted);
     std::string line = variant;
     line.append(": ").append(before).append(shown(values.front())).append(" to ").append(shown(values.back()));
     line.append(after).append(", median ").append(shown(median(values)));
@@ -35,8 +34,7 @@ std::vector<std::string> speedup_lines(const Json& rows, const std::string& base
     const std::string variant = text_from(row.at("variant"));
     if (variant != baseline && row.at("speedup").is_number()) speedups[variant].push_back(row.at("speedup"));
   }
-  return lines_of(std::move(speedups), "", " as fast as " + baseline,
-                  [](double ratio) { return formatted("%.2fx", ratio); });
+  return lines_of(speedups, "", " as fast as " + baseline, [](double ratio) { return formatted("%.2fx", ratio); });
 }
 
 ByVariant metric_values(const Json& rows, const std::string& metric) {
