@@ -9,34 +9,45 @@ namespace {
 
 // The time in which an SM finishes `r` blocks that share it, in units of a block's keys at the SM's share of the
 // bandwidth, when nothing else limits the blocks but themselves: lone + more * r. A 16-bit block alone can take twice
-// its SM's share; codes take arithmetic that only further blocks hide. Measured on an H200, 8 x 32k in 2, 4 and 8 parts
+// its SM's share; codes take arithmetic that only further warps hide. Measured on an H200, 8 x 32k in 2, 4 and 8 parts
 // (results/notes/decode.md).
 struct Latency {
   double lone;
   double more;
 };
 
-Latency latency_of(KvFormat format) {
+Latency latency_of(KvFormat format, bool wide) {
   switch (format) {
     case KvFormat::half: return {.lone = 0.0, .more = 0.5};
     case KvFormat::int8:
-    case KvFormat::e4m3: return {.lone = 0.9, .more = 0.7};
-    case KvFormat::int4: return {.lone = 2.4, .more = 0.8};
+    case KvFormat::e4m3: return wide ? Latency{.lone = 0.0, .more = 1.15} : Latency{.lone = 0.9, .more = 0.7};
+    case KvFormat::int4: return wide ? Latency{.lone = 0.0, .more = 1.9} : Latency{.lone = 2.4, .more = 0.8};
   }
   return {};
 }
 
-// Measured on an H200 at head_dim 128, a key of one head being 15 ns of an SM's share: the start and end of a block,
-// 2 us; merging by way of a cluster's shared memory, 1.2 us, or of global memory, 3 us; each part to merge, 60 ns.
+// Measured on an H200 at head_dim 128, a 16-bit key of one head being 15 ns of an SM's share: the start and end of a
+// block, 2 us; merging by way of a cluster's shared memory, 1.2 us, or of global memory, 3 us; each part to merge, 60
+// ns.
 constexpr double kBlockKeys = 128;
 constexpr double kClusterKeys = 80;
 constexpr double kGlobalKeys = 200;
 constexpr double kPartKeysEach = 4;
 
+double keys_per_half_key(KvFormat format) {
+  switch (format) {
+    case KvFormat::half: return 1;
+    case KvFormat::int8:
+    case KvFormat::e4m3: return 2;
+    case KvFormat::int4: return 4;
+  }
+  return 1;
+}
+
 // Rounds of a block's keys until all are read: whole waves of resident blocks, then the rest.
 double rounds(std::int64_t blocks, Latency latency, int blocks_per_sm, int sm_count) {
   const std::int64_t wave = std::int64_t{blocks_per_sm} * sm_count;
-  const auto wave_rounds = std::max(double(blocks_per_sm), latency.lone + latency.more * blocks_per_sm);
+  const auto wave_rounds = std::max(static_cast<double>(blocks_per_sm), latency.lone + latency.more * blocks_per_sm);
   const std::int64_t rest = blocks % wave;
   double sum = static_cast<double>(blocks / wave) * wave_rounds;
   if (rest > 0) {
@@ -52,11 +63,12 @@ double cost_of(const Cut& cut, KvFormat format, int blocks_per_sm, int sm_count)
   // Keys that the warps of a block take in one turn; a part that fills no whole turn leaves warps idle.
   const std::int64_t turn = (cut.wide ? 8 : 4) * (format == KvFormat::half ? kPartKeys / 2 : kPartKeys);
   const auto keys = static_cast<double>((cut.keys + turn - 1) / turn * turn);
-  double cost = rounds(cut.blocks, latency_of(format), blocks_per_sm, sm_count) * keys;
-  cost += kBlockKeys * static_cast<double>((cut.blocks + sm_count - 1) / sm_count);
+  const std::int64_t wave = std::int64_t{blocks_per_sm} * sm_count;
+  double fixed = kBlockKeys * static_cast<double>((cut.blocks + wave - 1) / wave);
   if (cut.parts > 1)
-    cost += (cut.cluster ? kClusterKeys : kGlobalKeys) + kPartKeysEach * static_cast<double>(cut.parts);
-  return cost;
+    fixed += (cut.cluster ? kClusterKeys : kGlobalKeys) + kPartKeysEach * static_cast<double>(cut.parts);
+  return rounds(cut.blocks, latency_of(format, cut.wide), blocks_per_sm, sm_count) * keys +
+         fixed * keys_per_half_key(format);
 }
 
 }  // namespace inferometer::decode

@@ -26,7 +26,7 @@ DecodeKernel describe_kernel() {
 
 template <class T, class Format, int kHeadDim>
 DecodeKernel find_by_rows(const DecodeKernelKey& key) {
-  if constexpr (has_wide_form(Format::kBits, kHeadDim)) {
+  if constexpr (has_wide_form(kHeadDim)) {
     if (key.wide && key.row_tiles == 1) return describe_kernel<T, Shape<Format, kHeadDim, 1, true>>();
     if (key.wide) return describe_kernel<T, Shape<Format, kHeadDim, 2, true>>();
   }

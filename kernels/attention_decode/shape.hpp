@@ -20,7 +20,7 @@ constexpr int narrow_blocks_per_sm(int kv_bits, int head_dim, int row_tiles) {
 }
 
 // The wide form: one block of 8 warps an SM, with as many bytes in flight and half the blocks to merge.
-constexpr bool has_wide_form(int kv_bits, int head_dim) { return kv_bits == 16 && head_dim <= 128; }
+constexpr bool has_wide_form(int head_dim) { return head_dim <= 128; }
 
 // Rows of the tile start at multiples of whole 128-byte lines, or fill one together: the next power of two.
 constexpr int tile_pitch(int row_bytes) {
@@ -60,7 +60,10 @@ struct Shape {
   static constexpr int kInboxOutputBytes = kBlockRows * kHeadDim * 4 + kMostClusterParts * 16;
   static constexpr int kInboxBytes = kInboxOutputBytes + kMostClusterParts * kBlockRows * 8;
 
-  static constexpr int kStages = ((kSmBytes / kBlocksPerSm - 1024) / 128 * 128 - kInboxBytes) / (kWarps * kStageBytes);
+  // As many stages as fit. Blocks in a cluster have an SM each (decode_plan.cpp), so where several share one, none
+  // needs the inbox.
+  static constexpr int kStages =
+      (kSmBytes / kBlocksPerSm - 1024 - (kBlocksPerSm == 1 ? kInboxBytes : 0)) / (kWarps * kStageBytes);
   static constexpr int kRingBytes = kWarps * kStages * kStageBytes;
   static_assert(kStages >= 2, "one tile in flight while another is multiplied");
   static_assert(kRowBytes % 16 == 0 && kPartKeys % kTileKeys == 0);

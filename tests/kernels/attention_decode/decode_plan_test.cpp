@@ -92,8 +92,10 @@ TEST_CASE("decode plan: the parts and the form chosen are those measured best", 
        {Best{1, 1024, 16, 8, true, true}, Best{8, 1024, 16, 1, true, false}, Best{32, 1024, 16, 1, false, false},
         Best{128, 1024, 16, 1, false, false}, Best{1, 8192, 16, 8, true, true}, Best{8, 8192, 16, 2, true, true},
         Best{32, 8192, 16, 1, false, false}, Best{1, 32768, 16, 8, true, true}, Best{32, 32768, 16, 1, false, false},
-        Best{128, 8192, 16, 1, true, false}, Best{8, 32768, 8, 4, false, false}, Best{32, 32768, 8, 1, false, false},
-        Best{8, 32768, 4, 8, false, false}, Best{32, 32768, 4, 2, false, false}}) {
+        Best{128, 8192, 16, 1, true, false}, Best{1, 8192, 8, 16, true, false}, Best{8, 1024, 8, 2, true, true},
+        Best{8, 8192, 8, 2, true, true}, Best{8, 32768, 8, 2, true, true}, Best{32, 32768, 8, 1, false, false},
+        Best{8, 1024, 4, 2, true, true}, Best{8, 8192, 4, 8, false, false}, Best{8, 32768, 4, 8, false, false},
+        Best{32, 32768, 4, 2, false, false}}) {
     const decode::Plan plan = decode::make_plan(llama3_8b(best.batch, best.context, best.kv_bits), kH200);
     INFO("batch " << best.batch << " context " << best.context << " kv_bits " << best.kv_bits);
     CHECK(plan.parts == best.parts);
