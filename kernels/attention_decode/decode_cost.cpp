@@ -31,7 +31,7 @@ Latency latency_of(KvFormat format, bool wide) {
 // ns.
 constexpr double kBlockKeys = 128;
 constexpr double kClusterKeys = 80;
-constexpr double kGlobalKeys = 200;
+constexpr double kGlobalKeys = 120;
 constexpr double kPartKeysEach = 4;
 
 double keys_per_half_key(KvFormat format) {

@@ -18,6 +18,17 @@ struct RowQuad {
   SoftmaxState state;
   float4 o = {0, 0, 0, 0};
 
+  __device__ void scale_by(float factor) {
+    state.sum *= factor;
+    o = {o.x * factor, o.y * factor, o.z * factor, o.w * factor};
+  }
+
+  // Sum and elements that stand under another maximum, `factor` times this one's.
+  __device__ void add(float sum, float4 x, float factor) {
+    state.sum += sum * factor;
+    o = {o.x + x.x * factor, o.y + x.y * factor, o.z + x.z * factor, o.w + x.w * factor};
+  }
+
   template <class T, class Shape>
   __device__ void store(const DecodeArgs& args, const Part& part, int row, int dim) const {
     const QueryRow query = query_row(args, row);
@@ -32,20 +43,29 @@ struct RowQuad {
   }
 };
 
-// Merges `count` quads; state_of(i) and output_of(i) load theirs. The maximum comes first, so that no quad waits for
-// the exponential of the one before it.
+// Merges `count` quads, eight at a time: state_of(i) and output_of(i) load theirs, all of them before the first is
+// used, and no quad waits for the exponential of the one before it.
 template <class StateOf, class OutputOf>
 __device__ __forceinline__ RowQuad merge_quads(int count, float scale_log2, StateOf state_of, OutputOf output_of) {
+  constexpr int kAtOnce = 8;
   RowQuad quad;
-#pragma unroll 8  // so many loads in flight
-  for (int i = 0; i < count; ++i) quad.state.max = fmaxf(quad.state.max, state_of(i).max);
-#pragma unroll 8
-  for (int i = 0; i < count; ++i) {
-    const SoftmaxState state = state_of(i);
-    const float4 o = output_of(i);
-    const float factor = rescale_factor(state.max, quad.state.max, scale_log2);
-    quad.state.sum += state.sum * factor;
-    quad.o = {quad.o.x + o.x * factor, quad.o.y + o.y * factor, quad.o.z + o.z * factor, quad.o.w + o.w * factor};
+  for (int first = 0; first < count; first += kAtOnce) {
+    SoftmaxState states[kAtOnce];
+    float4 outputs[kAtOnce] = {};
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (first + i >= count) break;
+      states[i] = state_of(first + i);
+      outputs[i] = output_of(first + i);
+    }
+    float max = quad.state.max;
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) max = fmaxf(max, states[i].max);
+    quad.scale_by(rescale_factor(quad.state.max, max, scale_log2));
+    quad.state.max = max;
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+      quad.add(states[i].sum, outputs[i], rescale_factor(states[i].max, max, scale_log2));
   }
   return quad;
 }
