@@ -21,9 +21,10 @@ enum class KvCount : std::uint8_t {
   free,
   // Beside the states, in slot-steps: slots that running requests would hold more if they did not share blocks.
   shared_saved,
-  // Under load: steps in which a request waits, and the slot-steps with a token in them.
+  // Under load: steps in which a request waits, and in them the slot-steps with a token and the outputs computed.
   loaded_steps,
   loaded_token,
+  loaded_generated,
   // Of requests.
   requests,      // in the trace
   refused,       // longer than the model or the pool allows, or without a prompt

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "reference/kv_memory/recount.hpp"
@@ -39,7 +40,10 @@ std::string audit_ledger(const KvMemoryProblem& p, std::string_view variant, con
 
 std::vector<Metric> ledger_metrics(const KvMemoryProblem& p, const KvLedger& ledger) {
   const auto value = [&](KvCount count) { return static_cast<double>(ledger[count]); };
-  const auto ratio = [](double part, double whole) { return whole > 0 ? part / whole : 0; };
+  // Of nothing there is no share and no mean: 0 would read as a bad one.
+  const auto ratio = [](double part, double whole) {
+    return whole > 0 ? part / whole : std::numeric_limits<double>::quiet_NaN();
+  };
   const double slot_steps = value(KvCount::pool_slots) * value(KvCount::steps);
   const double allocated = value(KvCount::token) + value(KvCount::reserved) + value(KvCount::internal);
   return {{"kv_token_share_of_pool_ratio", ratio(value(KvCount::token), slot_steps)},
@@ -54,6 +58,7 @@ std::vector<Metric> ledger_metrics(const KvMemoryProblem& p, const KvLedger& led
           {"shared_saved_ratio", ratio(value(KvCount::shared_saved), slot_steps)},
           {"reused_prompt_ratio", ratio(value(KvCount::reused_prompt), value(KvCount::prompt_tokens))},
           {"admitted_mean", ratio(value(KvCount::generated), value(KvCount::steps))},
+          {"admitted_under_load_mean", ratio(value(KvCount::loaded_generated), value(KvCount::loaded_steps))},
           {"admitted_peak", value(KvCount::peak_running)},
           {"requests_seen", value(KvCount::requests)},
           {"refusals", value(KvCount::refused)},

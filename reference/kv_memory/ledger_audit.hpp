@@ -14,7 +14,8 @@ namespace inferometer {
 // that was not refused was generated, and each count is that of the recount where there is one. Empty when all holds.
 std::string audit_ledger(const KvMemoryProblem& problem, std::string_view variant, const KvLedger& ledger);
 
-// Shares of slot-steps, from 0 to 1, and counts.
+// Shares of slot-steps, from 0 to 1, means over steps, and counts. A share or mean of nothing is not a number: those
+// under load where no request ever waited.
 std::vector<Metric> ledger_metrics(const KvMemoryProblem& problem, const KvLedger& ledger);
 
 }  // namespace inferometer

@@ -26,7 +26,7 @@ std::unique_ptr<RequestSource> open_all(const KvMemoryProblem& p) {
   const bool needs_arrivals = p.arrivals == "trace";
   if (trace.ends_with(".csv")) return open_csv_trace(p.trace, needs_arrivals);
   if (trace.ends_with(".jsonl")) return open_mooncake_trace(p.trace, needs_arrivals);
-  if (is_synthetic(trace)) return make_synthetic(trace, p.max_length, static_cast<std::uint64_t>(p.seed));
+  if (is_synthetic(trace)) return make_synthetic(trace, p.max_length, static_cast<std::uint64_t>(p.trace_seed));
   throw TraceError("trace must be a .csv or .jsonl file, or one of " + joined(synthetic_names()) + ", got '" + p.trace +
                    "'");
 }

@@ -30,29 +30,32 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
 const std::vector<Field<Problem>> kFields = {
     {.name = "trace",
      .member = &Problem::trace,
-     .doc = "requests: a .csv (Azure) or .jsonl (Mooncake) file, or a synthetic distribution, such as "
-            "synthetic_sharegpt"},
+     .doc = "file of requests, .csv (Azure) or .jsonl (Mooncake), or a synthetic trace: synthetic_sharegpt, "
+            "synthetic_alpaca, synthetic_sharegpt4, synthetic_azure_code, synthetic_azure_conv or "
+            "synthetic_mooncake, in which a request longer than max_length is drawn again"},
     {.name = "requests",
      .member = &Problem::requests,
-     .doc = "how many of the trace, from its first on; 0: all of a file",
+     .doc = "requests of the trace that run, from its first on; 0: all of a file",
      .min = 0},
     {.name = "model",
      .member = &Problem::model,
-     .doc = "shape that says how many bytes a token's keys and values take",
+     .doc = "shape that says how many bytes the keys and values of a token take",
      .words = model_names()},
     {.name = "max_length",
      .member = &Problem::max_length,
-     .doc = "tokens that a request may store, and that cpu.reserve_max reserves; 0: the model's limit",
+     .doc = "tokens that a request may store, longer ones of a file are refused, and that cpu.reserve_max reserves; "
+            "0: the model's limit",
      .min = 0,
      .max = std::int64_t{1} << 30},
-    {.name = "pool_bytes", .member = &Problem::pool_bytes, .doc = "memory for keys and values", .max = kMostBytes},
+    {.name = "pool_bytes", .member = &Problem::pool_bytes, .doc = "bytes of memory for the keys and values of all requests", .max = kMostBytes},
     {.name = "block_size",
      .member = &Problem::block_size,
      .doc = "tokens per block of the paged policies",
      .max = std::int64_t{1} << 20},
     {.name = "contiguous",
      .member = &Problem::contiguous,
-     .doc = "how the reserve policies find a range: the lowest that fits, or by binary buddies",
+     .doc = "allocator of contiguous reservations, which paged policies do not use: the lowest range that fits, or "
+            "binary buddies",
      .words = {"first_fit", "buddy"}},
     {.name = "kv_bits", .member = &Problem::kv_bits, .doc = "bits of a stored key or value: 16, 8 or 4", .max = 16},
     {.name = "kv_group_size",
@@ -61,7 +64,7 @@ const std::vector<Field<Problem>> kFields = {
      .min = 0},
     {.name = "order",
      .member = &Problem::order,
-     .doc = "of admission: as they arrive, or the fewest prompt tokens of the next 1024",
+     .doc = "whom a policy admits next: the first to arrive, or the fewest prompt tokens of the next 1024",
      .words = {"fcfs", "shortest_first"}},
     {.name = "arrivals",
      .member = &Problem::arrivals,
@@ -69,14 +72,17 @@ const std::vector<Field<Problem>> kFields = {
      .words = {"all_at_start", "trace"}},
     {.name = "step_ms",
      .member = &Problem::step_ms,
-     .doc = "how long a step takes, where requests arrive when the trace says",
+     .doc = "milliseconds that a step takes, where requests arrive when the trace says",
      .real_min = 1e-3,
      .real_max = 1e6},
     {.name = "watermark_ratio",
      .member = &Problem::watermark_ratio,
-     .doc = "of the blocks, left free when a paged policy admits a request beside others",
+     .doc = "share of the blocks, 0 to 0.5, that stays free when a paged policy admits a request beside others",
      .real_max = 0.5},
-    {.name = "seed", .member = &Problem::seed, .doc = "of a synthetic distribution", .min = 0},
+    {.name = "trace_seed",
+     .member = &Problem::trace_seed,
+     .doc = "seed of a synthetic trace; --seed does not change it",
+     .min = 0},
 };
 
 void complete(Problem& p) {
@@ -164,12 +170,13 @@ const RegisterOperator<KvMemory> registered{{
     .bind = &bind,
     .work = &work,
     .expect = &expect,
-    .reference = "counts of the trace; every request and step recounted one by one where that takes less than a second",
+    .reference = "counts of the trace; policies other than cpu.paged_prefix: every request and step recounted one by one, up "
+                 "to 2,000,000 outputs, 500,000,000 requests x pool slots and 50,000,000 steps",
     .tolerance = &tolerance,
     .audit = &audit,
     .metrics = &metrics,
-    .headline_metrics = {"kv_token_share_of_pool_under_load_ratio", "kv_token_share_of_pool_ratio",
-                         "kv_token_share_of_allocated_ratio", "admitted_mean", "preemptions"},
+    .headline_metrics = {"kv_token_share_of_pool_under_load_ratio", "kv_token_share_of_allocated_ratio",
+                         "admitted_under_load_mean", "preemptions", "refusals"},
 }};
 
 }  // namespace

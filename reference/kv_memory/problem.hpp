@@ -29,7 +29,7 @@ struct KvMemoryProblem {
   std::string arrivals = "all_at_start";  // or trace: when the trace says
   double step_ms = 30;                    // arrivals by trace: how long a step takes
   double watermark_ratio = 0.01;          // of the blocks, kept free when a paged policy admits a request
-  std::int64_t seed = 1;                  // of a synthetic distribution
+  std::int64_t trace_seed = 1;            // of a synthetic trace
 
   std::int64_t token_bytes() const;  // keys and values of one token
   std::int64_t pool_slots() const;   // tokens that the pool can hold

@@ -208,7 +208,10 @@ class Recount {
     }
     ledger_[KvCount::generated] += std::ssize(running_);
     ++ledger_[KvCount::steps];
-    if (!waiting_.empty()) ++ledger_[KvCount::loaded_steps];
+    if (!waiting_.empty()) {
+      ++ledger_[KvCount::loaded_steps];
+      ledger_[KvCount::loaded_generated] += std::ssize(running_);
+    }
     std::int64_t unusable = 0;
     if (rule_ == Rule::paged) unusable = p_.pool_slots() - blocks_ * p_.block_size;
     if (rule_ != Rule::paged && !waiting_.empty()) unusable = left;

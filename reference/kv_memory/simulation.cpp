@@ -150,6 +150,7 @@ void Simulation::count(std::int64_t steps) {
   if (!waiting_.empty()) {
     ledger_[KvCount::loaded_steps] += steps;
     ledger_[KvCount::loaded_token] += steps * (sums_.tokens - saved);
+    ledger_[KvCount::loaded_generated] += steps * running;
   }
   ledger_[KvCount::generated] += steps * running;
   ledger_[KvCount::peak_running] = std::max(ledger_[KvCount::peak_running], running);

@@ -135,6 +135,7 @@ class PlainScheduler {
     if (!waiting_.empty()) {
       ++ledger_[KvCount::loaded_steps];
       ledger_[KvCount::loaded_token] += ledger_[KvCount::token] - before;
+      ledger_[KvCount::loaded_generated] += std::ssize(running_);
     }
     const std::int64_t cached = pool_.usage().cached_blocks;
     ledger_[KvCount::cached] += cached * p_.block_size;

@@ -1,12 +1,15 @@
 // The operator around the policies: fields it refuses, a judge that finds wrong ledgers, shares that sum to 1.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/measure/device.hpp"
 #include "harness/run/row_runner.hpp"
+#include "reference/kv_memory/recount.hpp"
 #include "tests/reference/kv_memory/kv_memory_runs.hpp"
 
 using namespace inferometer;
@@ -18,7 +21,7 @@ using Limbs = std::vector<std::int32_t>;
 
 const Operator& kv_memory() { return *find_operator("kv_memory"); }
 
-Fields small_problem() { return {{"requests", std::int64_t{40}}, {"seed", std::int64_t{5}}}; }
+Fields small_problem() { return {{"requests", std::int64_t{40}}, {"trace_seed", std::int64_t{5}}}; }
 
 Limbs limbs_of(const KvLedger& ledger) {
   Limbs limbs(kKvCounts * kKvLimbs);
@@ -30,6 +33,15 @@ std::string audit(const KvLedger& ledger, const char* variant) {
   const Limbs limbs = limbs_of(ledger);
   const void* tensors[] = {limbs.data()};
   return kv_memory().audit(kv_memory().parse(small_problem()).get(), variant, tensors);
+}
+
+std::map<std::string, double> metrics_of(const KvLedger& ledger) {
+  const Limbs limbs = limbs_of(ledger);
+  const void* tensors[] = {limbs.data()};
+  std::map<std::string, double> metrics;
+  for (const Metric& metric : kv_memory().metrics(kv_memory().parse(small_problem()).get(), Inputs({}, 1), tensors, 1))
+    metrics[metric.name] = metric.value;
+  return metrics;
 }
 
 // A policy that gives room for the asking and says that its pool is empty.
@@ -175,12 +187,7 @@ TEST_CASE("kv_memory: a policy with a wrong ledger gets no time and no figures",
 TEST_CASE("kv_memory: the shares of the pool sum to 1", "[kv_memory][operator]") {
   for (const char* policy : test::kPolicies) {
     CAPTURE(policy);
-    const Limbs limbs = limbs_of(run_policy(policy, small_problem()));
-    const void* tensors[] = {limbs.data()};
-    std::map<std::string, double> metrics;
-    for (const Metric& metric :
-         kv_memory().metrics(kv_memory().parse(small_problem()).get(), Inputs({}, 1), tensors, 1))
-      metrics[metric.name] = metric.value;
+    const std::map<std::string, double> metrics = metrics_of(run_policy(policy, small_problem()));
     const double sum = metrics.at("kv_token_share_of_pool_ratio") + metrics.at("reserved_share_ratio") +
                        metrics.at("internal_share_ratio") + metrics.at("external_share_ratio") +
                        metrics.at("cached_share_ratio") + metrics.at("free_share_ratio");
@@ -189,4 +196,48 @@ TEST_CASE("kv_memory: the shares of the pool sum to 1", "[kv_memory][operator]")
     CHECK(metrics.at("admitted_mean") <= metrics.at("admitted_peak"));
     CHECK(metrics.at("pool_slots") == 15728);
   }
+}
+
+TEST_CASE("kv_memory: figures under load are those of the steps in which a request waits", "[kv_memory][operator]") {
+  // Three requests of 2, 3 and 4 tokens in three steps each, for two of which there is room: two run in steps 0 to 2,
+  // while the third waits, and it alone in steps 3 to 5.
+  const test::TemporaryTrace three(test::csv_of({{2, 3}, {2, 3}, {2, 3}}));
+  const std::map<std::string, double> metrics = metrics_of(
+      run_policy("cpu.reserve_max", test::problem_fields(three.path(), 10, {{"max_length", std::int64_t{4}}})));
+  CHECK(metrics.at("loaded_steps") == 3);
+  CHECK(metrics.at("admitted_under_load_mean") == 2);
+  CHECK(metrics.at("admitted_mean") == 1.5);
+  CHECK(metrics.at("kv_token_share_of_pool_under_load_ratio") == 18.0 / 30);
+  CHECK(metrics.at("kv_token_share_of_pool_ratio") == 27.0 / 60);
+}
+
+TEST_CASE("kv_memory: figures under load are no numbers where no request ever waits", "[kv_memory][operator]") {
+  const test::TemporaryTrace one(test::csv_of({{2, 3}}));
+  const std::map<std::string, double> metrics =
+      metrics_of(run_policy("cpu.paged", test::problem_fields(one.path(), 10)));
+  CHECK(metrics.at("loaded_steps") == 0);
+  CHECK(std::isnan(metrics.at("kv_token_share_of_pool_under_load_ratio")));
+  CHECK(std::isnan(metrics.at("admitted_under_load_mean")));
+  CHECK(metrics.at("kv_token_share_of_pool_ratio") == 9.0 / 30);
+  CHECK(metrics.at("admitted_mean") == 1);
+}
+
+TEST_CASE("kv_memory: the text of the field trace names every synthetic trace", "[kv_memory][operator]") {
+  const std::vector<FieldInfo>& fields = kv_memory().fields;
+  const auto trace =
+      std::find_if(fields.begin(), fields.end(), [](const FieldInfo& field) { return field.name == "trace"; });
+  REQUIRE(trace != fields.end());
+  for (const std::string& name : synthetic_names()) CHECK(trace->doc.find(name) != std::string::npos);
+}
+
+TEST_CASE("kv_memory: check.reference states the limits of the recount", "[kv_memory][judge]") {
+  // 31,791 requests of one output each pass 500,000,000 slots looked at in a pool of 15,728, one less does not.
+  const auto counted = [](int requests) {
+    const test::TemporaryTrace trace(test::csv_of(std::vector<std::pair<int, int>>(requests, {1, 1})));
+    return recount(test::parse_problem({{"trace", trace.path()}, {"requests", std::int64_t{0}}}), "cpu.paged")
+        .has_value();
+  };
+  CHECK(counted(31'790));
+  CHECK_FALSE(counted(31'791));
+  CHECK(kv_memory().reference.find("500,000,000 requests x pool slots") != std::string::npos);
 }

@@ -160,7 +160,7 @@ TEST_CASE("kv_memory traces: synthetic lengths have the published means, medians
     std::vector<std::int64_t> values;
     // Far above any length, so that none is drawn again.
     for (const KvRequest& request :
-         read_all({.trace = name, .requests = kRequests, .max_length = 1'000'000'000, .seed = 3}))
+         read_all({.trace = name, .requests = kRequests, .max_length = 1'000'000'000, .trace_seed = 3}))
       values.push_back(request.*length);
     std::sort(values.begin(), values.end());
     return values;
@@ -200,7 +200,7 @@ TEST_CASE("kv_memory traces: a synthetic trace depends on its seed alone and kee
           "[kv_memory][traces][synthetic]") {
   for (const std::string& name : synthetic_names()) {
     CAPTURE(name);
-    KvMemoryProblem problem{.trace = name, .requests = 500, .max_length = 2048, .seed = 7};
+    KvMemoryProblem problem{.trace = name, .requests = 500, .max_length = 2048, .trace_seed = 7};
     const std::vector<KvRequest> requests = read_all(problem);
     REQUIRE(requests.size() == 500);
     for (const KvRequest& request : requests) {
@@ -215,7 +215,7 @@ TEST_CASE("kv_memory traces: a synthetic trace depends on its seed alone and kee
     };
     const std::vector<std::int64_t> seven = prompts();
     CHECK(prompts() == seven);
-    problem.seed = 8;
+    problem.trace_seed = 8;
     CHECK(prompts() != seven);
   }
 }
