@@ -71,6 +71,15 @@ bool takes_wide_form(const AttentionDecodeProblem& p, const GpuLimits& gpu, std:
   return p.kv_bits == 16 && blocks >= kWideWaves * gpu.sm_count && keys >= kWideKeys;
 }
 
+// Whether the parts of every unit can be clusters whose blocks all have an SM of their own at once. A cluster lies
+// within one GPC; of an H200's, not all have 16 SMs, so that 15 clusters of 8 and 30 of 4 fit its 132 SMs, and of other
+// sizes fewer than that.
+bool fit_as_clusters(const GpuLimits& gpu, std::int64_t units, std::int64_t parts) {
+  if (!gpu.clusters) return false;
+  if (parts == 2) return units * parts <= gpu.sm_count;
+  return (parts == 4 || parts == kMostClusterParts) && units * parts <= gpu.sm_count * std::int64_t{9} / 10;
+}
+
 Cut cut_into(const AttentionDecodeProblem& p, const GpuLimits& gpu, std::int64_t units_per_sequence,
              std::int64_t parts) {
   const std::int64_t longest = most_covered_keys(p);
@@ -79,8 +88,7 @@ Cut cut_into(const AttentionDecodeProblem& p, const GpuLimits& gpu, std::int64_t
   cut.parts = std::max(ceil_div(longest, cut.keys), std::int64_t{1});
   cut.blocks = pieces(p, cut.keys) * units_per_sequence;
   cut.wide = takes_wide_form(p, gpu, cut.blocks, cut.keys);
-  cut.cluster = gpu.clusters && cut.parts > 1 && cut.parts <= kMostClusterParts &&
-                p.batch * units_per_sequence * cut.parts <= gpu.sm_count;
+  cut.cluster = fit_as_clusters(gpu, p.batch * units_per_sequence, cut.parts);
   return cut;
 }
 

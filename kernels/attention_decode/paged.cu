@@ -9,7 +9,8 @@
 //   out  o            as q
 //        lse          [batch, q_heads, q_len]                             f32, natural logarithm
 //
-// The cache is that of reference/kv_cache/layout.hpp, the kernel flash_decode.cuh. After: Kwon et al., "Efficient
+// The cache is that of reference/kv_cache/layout.hpp, the kernel flash_decode.cuh. Entries past a sequence's end are
+// not followed; with a window, entries are followed from up to 31 keys before it on. After: Kwon et al., "Efficient
 // Memory Management for LLM Serving with PagedAttention", SOSP 2023.
 #include "kernels/attention_decode/decode_launch.hpp"
 #include "kernels/attention_decode/decode_plan.hpp"

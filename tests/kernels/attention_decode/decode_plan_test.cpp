@@ -113,6 +113,18 @@ TEST_CASE("decode plan: a GPU without clusters or with less shared memory gets n
   }
 }
 
+TEST_CASE("decode plan: clusters are made only where all of them run at once", "[attention_decode]") {
+  for (std::int64_t batch = 1; batch <= 16; ++batch)
+    for (const std::int64_t context : {512, 1024, 4096, 8192, 32768}) {
+      const decode::Plan plan = decode::make_plan(llama3_8b(batch, context), kH200);
+      INFO("batch " << batch << " context " << context << " parts " << plan.parts);
+      if (!plan.cluster) continue;
+      CHECK((plan.parts == 2 || plan.parts == 4 || plan.parts == 8));
+      // Clusters that an H200 holds with one block an SM, as cudaOccupancyMaxActiveClusters counts them.
+      CHECK(plan.units <= (plan.parts == 2 ? 66 : plan.parts == 4 ? 30 : 15));
+    }
+}
+
 TEST_CASE("decode plan: ragged contexts are cut by their sum, not by the longest", "[attention_decode]") {
   AttentionDecodeProblem ragged = llama3_8b(64, 8192);
   ragged.contexts.assign(64, 64);
