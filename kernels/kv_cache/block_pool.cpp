@@ -112,6 +112,7 @@ void BlockPool::append(SequenceId id, std::int64_t tokens) {
 void BlockPool::fork(SequenceId parent, SequenceId child) {
   const Sequence& from = sequence(parent);
   check_unused(child);
+  check_computed(parent, from, "forked");
   // Until the next fork no sequence copies more than once, so that append finds room for its copies.
   reserve_at_least(copies_, copies_.size() + sequences_.size() + 1);
   Sequence& to = insert(child, from.capacity);  // moves no other sequence: nodes of a map stay where they are
@@ -123,9 +124,18 @@ void BlockPool::fork(SequenceId parent, SequenceId child) {
   tokens_ += to.length;
 }
 
-void BlockPool::free(SequenceId id) { end(id, true); }
+void BlockPool::free(SequenceId id) {
+  Sequence& s = sequence(id);
+  if (config_.explicit_steps) check_computed(id, s, "freed");
+  publish(s, s.length);
+  end(s, id);
+}
 
-void BlockPool::abort(SequenceId id) { end(id, false); }
+void BlockPool::abort(SequenceId id) {
+  Sequence& s = sequence(id);
+  publish(s, computed(s));
+  end(s, id);
+}
 
 void BlockPool::copies_made() {
   for (const BlockCopy& copy : copies_) {
@@ -133,6 +143,13 @@ void BlockPool::copies_made() {
     if (states_.drop_destination(copy.destination)) put_away(copy.destination);
   }
   copies_.clear();
+}
+
+void BlockPool::step_done() {
+  if (!copies_.empty())
+    refuse(BlockPoolFault::copies_pending, "the step cannot be done before its copies: " +
+                                               std::to_string(copies_.size()) + " are pending, make them first");
+  ++step_;
 }
 
 std::int32_t BlockPool::last_block_fill(SequenceId id) const {
@@ -195,8 +212,9 @@ double BlockPool::bytes_per_block(const BlockPoolConfig& config) {
 
 bool BlockPool::operator==(const BlockPool& other) const {
   const auto state = [](const BlockPool& pool) {
-    return std::tie(pool.config_, pool.states_, pool.index_, pool.sequences_, pool.copies_, pool.table_entries_,
-                    pool.tokens_, pool.filled_slots_, pool.reused_tokens_, pool.copied_blocks_, pool.evicted_blocks_);
+    return std::tie(pool.config_, pool.states_, pool.index_, pool.sequences_, pool.copies_, pool.step_,
+                    pool.table_entries_, pool.tokens_, pool.filled_slots_, pool.reused_tokens_, pool.copied_blocks_,
+                    pool.evicted_blocks_);
   };
   return state(*this) == state(other);
 }
@@ -214,6 +232,13 @@ BlockPool::Sequence& BlockPool::sequence(SequenceId id) {
 
 void BlockPool::check_unused(SequenceId id) const {
   if (contains(id)) refuse(BlockPoolFault::live_sequence, name(id) + " is in the pool already and has not ended");
+}
+
+void BlockPool::check_computed(SequenceId id, const Sequence& s, const char* action) const {
+  if (computed(s) < s.length)
+    refuse(BlockPoolFault::uncomputed, name(id) + " cannot be " + action + " before step_done(): only " +
+                                           std::to_string(computed(s)) + " of its " + std::to_string(s.length) +
+                                           " tokens are computed");
 }
 
 BlockPool::Sequence& BlockPool::insert(SequenceId id, std::int64_t capacity) {
@@ -237,13 +262,9 @@ std::int64_t BlockPool::checked_new_blocks(SequenceId id, const Sequence& s, std
                                               std::to_string(s.capacity) + " tokens that it announced, " +
                                               std::to_string(tokens) + " more do not fit");
   if (tokens == 0) return 0;
-  const bool copy = must_copy(s);
-  if (copy && states_.is_destination(s.table.back()))
-    refuse(BlockPoolFault::copies_pending, "the last block of " + name(id) + ", " + std::to_string(s.table.back()) +
-                                               ", is to be copied but is not written itself yet: make the " +
-                                               std::to_string(copies_.size()) + " pending copies first");
+  if (config_.explicit_steps) check_computed(id, s, "appended to");
   const std::int64_t missing = tokens - room(s);
-  return (copy ? 1 : 0) + (missing > 0 ? blocks_of(missing) : 0);
+  return (must_copy(s) ? 1 : 0) + (missing > 0 ? blocks_of(missing) : 0);
 }
 
 void BlockPool::check_append(SequenceId id, const Sequence& s, std::int64_t tokens) const {
@@ -262,12 +283,14 @@ void BlockPool::grow(Sequence& s, std::int64_t tokens) {
   // Reserved since submit and fork, except in a copy of a pool.
   if (missing > 0) s.table.reserve(static_cast<std::size_t>(blocks_of(s.capacity)));
   if (copy) reserve_at_least(copies_, copies_.size() + 1);
-  publish(s);
+  publish(s, s.length);
   if (copy) copy_last_block(s);
   for (; missing > 0; missing -= config_.block_size) {
     s.table.push_back(take_block());
     ++table_entries_;
   }
+  s.before_append = s.length;
+  s.append_step = step_;
   s.length += tokens;
   tokens_ += tokens;
   filled_slots_ += tokens;
@@ -293,17 +316,15 @@ std::int32_t BlockPool::take_block() {
   return block;
 }
 
-void BlockPool::publish(Sequence& s) {
+void BlockPool::publish(Sequence& s, std::int64_t computed) {
   if (!config_.prefix_reuse) return;
-  while ((s.published + 1) * config_.block_size <= s.known) {
+  while ((s.published + 1) * config_.block_size <= std::min(s.known, computed)) {
     s.prefix = index_.insert(s.prefix, s.table[static_cast<std::size_t>(s.published)]);
     ++s.published;
   }
 }
 
-void BlockPool::end(SequenceId id, bool computed) {
-  Sequence& s = sequence(id);
-  if (computed) publish(s);
+void BlockPool::end(Sequence& s, SequenceId id) {
   table_entries_ -= std::ssize(s.table);
   tokens_ -= s.length;
   // From the end, so that of a cached prefix the last block, useless without the others, is evicted first.

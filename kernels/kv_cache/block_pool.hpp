@@ -11,9 +11,12 @@
 //   submit, append, fork, abort      decide what the step computes; of a sequence at most one append
 //   pending_copies, copies_made      the copies go to the device, before anything is written
 //   the device computes the step     it writes every appended token
+//   step_done                        every appended token is computed
 //   free                             sequences that have ended
-// Prefix reuse follows from it: the blocks that an append fills are offered to others from the sequence's next append,
-// or its free(), on, since only then have they certainly been computed.
+// Tokens that an append has made room for are uncomputed until step_done(); a sequence that has such tokens cannot be
+// forked, and of the blocks of a sequence only computed ones are offered for reuse, from its next append or its end on.
+// With explicit_steps it can neither be appended to nor freed; without, the caller who does so says by it that they are
+// computed, which the pool cannot check: a second append in one step then offers what the first has not filled yet.
 //
 // Costs: append, and taking, evicting or giving back a block, O(1) each; submit and fork as long as the table;
 // publishing a block for reuse, one hash over its tokens. append allocates no memory.
@@ -42,6 +45,7 @@ struct BlockPoolConfig {
   std::int32_t block_size = 16;               // tokens
   bool prefix_reuse = false;                  // keep tokens, and the blocks of ended sequences for prompts like theirs
   BlockHash block_hash = &hash_block_tokens;  // replaced in tests, to force collisions
+  bool explicit_steps = false;                // refuse to append to, or free, what has uncomputed tokens: see above
   bool operator==(const BlockPoolConfig&) const = default;
 };
 
@@ -86,19 +90,19 @@ class BlockPool {
 
   // Makes room for the next tokens of the sequence: for all of them or for none. A last block with free slots that
   // another table holds too is copied first, see pending_copies().
-  // Throws BlockPoolError (unknown_sequence, wrong_size, past_capacity, full, copies_pending).
+  // Throws BlockPoolError (unknown_sequence, wrong_size, past_capacity, full; uncomputed with explicit_steps).
   void append(SequenceId id, std::span<const TokenId> tokens);
   // The same for tokens of unknown content; neither they nor what follows them in the sequence is ever reused.
   void append(SequenceId id, std::int64_t tokens = 1);
 
   // A new sequence with the tokens and the capacity of `parent`; it holds the same blocks.
-  // Throws BlockPoolError (unknown_sequence, live_sequence).
+  // Throws BlockPoolError (unknown_sequence, live_sequence, uncomputed).
   void fork(SequenceId parent, SequenceId child);
 
   // Ends a sequence, all of whose tokens have been computed. Its full blocks stay cached, the first ones longest.
-  // Throws BlockPoolError (unknown_sequence).
+  // Throws BlockPoolError (unknown_sequence; uncomputed with explicit_steps).
   void free(SequenceId id);
-  // Ends a sequence whose last append has not been computed: what that append filled is not offered for reuse.
+  // The same for a sequence whose last append may not have been computed: what is not is not offered for reuse.
   // Throws BlockPoolError (unknown_sequence).
   // A scheduler that takes the blocks of a running sequence (preemption) ends it in one of these ways, and submits it
   // again later with the tokens it had as its prompt.
@@ -109,12 +113,17 @@ class BlockPool {
   std::span<const BlockCopy> pending_copies() const { return copies_; }
   void copies_made();
 
+  // The device has computed all that was appended. O(1).
+  // Throws BlockPoolError (copies_pending): made after the step's writes, a copy would overwrite them.
+  void step_done();
+
   bool contains(SequenceId id) const { return sequences_.contains(id); }
   // Throw BlockPoolError (unknown_sequence). The table is valid until the sequence's next append or its end.
   std::span<const std::int32_t> table(SequenceId id) const { return sequence(id).table; }
-  std::int64_t length(SequenceId id) const { return sequence(id).length; }      // tokens
-  std::int64_t capacity(SequenceId id) const { return sequence(id).capacity; }  // tokens, as submitted
-  std::int32_t last_block_fill(SequenceId id) const;                            // tokens; 0 without blocks
+  std::int64_t length(SequenceId id) const { return sequence(id).length; }       // tokens
+  std::int64_t computed(SequenceId id) const { return computed(sequence(id)); }  // tokens
+  std::int64_t capacity(SequenceId id) const { return sequence(id).capacity; }   // tokens, as submitted
+  std::int32_t last_block_fill(SequenceId id) const;                             // tokens; 0 without blocks
 
   // What an append of so many tokens would take: new blocks, a copy included. It succeeds when that is at most
   // available_blocks(). Throws as append does, except full.
@@ -150,6 +159,8 @@ class BlockPool {
   struct Sequence {
     std::pmr::vector<std::int32_t> table;  // reserved for the capacity, so that append allocates nothing
     std::int64_t length = 0;               // tokens
+    std::int64_t before_append = 0;        // tokens in front of the last append
+    std::uint64_t append_step = 0;         // in which it was; 0: none
     std::int64_t capacity = 0;             // tokens
     std::int64_t known = 0;                // tokens in front whose content the pool knows
     std::int64_t published = 0;            // blocks in front that the prefix index has
@@ -159,7 +170,9 @@ class BlockPool {
 
   const Sequence& sequence(SequenceId id) const;
   Sequence& sequence(SequenceId id);
+  std::int64_t computed(const Sequence& s) const { return s.append_step == step_ ? s.before_append : s.length; }
   void check_unused(SequenceId id) const;
+  void check_computed(SequenceId id, const Sequence& s, const char* action) const;
   Sequence& insert(SequenceId id, std::int64_t capacity);
   // Free slots of the last block.
   std::int64_t room(const Sequence& s) const { return std::ssize(s.table) * config_.block_size - s.length; }
@@ -171,8 +184,8 @@ class BlockPool {
   std::int32_t take_block();
   bool is_block(std::int32_t number) const { return number >= 0 && number < config_.num_blocks; }
   bool is_published(std::int32_t block) const { return config_.prefix_reuse && index_.contains(block); }
-  void publish(Sequence& s);
-  void end(SequenceId id, bool computed);
+  void publish(Sequence& s, std::int64_t computed);
+  void end(Sequence& s, SequenceId id);
   void put_away(std::int32_t block);
   std::vector<BlockStates::Holders> holders(std::vector<std::string>& broken) const;
   void check_sequences(std::vector<std::string>& broken) const;
@@ -183,6 +196,7 @@ class BlockPool {
   std::pmr::unordered_map<SequenceId, Sequence> sequences_;
   std::pmr::vector<std::pmr::vector<std::int32_t>> spare_tables_;  // of ended sequences, to be used again
   std::pmr::vector<BlockCopy> copies_;
+  std::uint64_t step_ = 1;
   std::int64_t table_entries_ = 0;
   std::int64_t tokens_ = 0;
   std::int64_t filled_slots_ = 0;

@@ -16,7 +16,8 @@ enum class BlockPoolFault : std::uint8_t {
   never_fits,        // more blocks than the pool has, even alone in it
   past_capacity,     // more tokens than the sequence announced when it was submitted
   full,              // not so many blocks are free or cached now: wait, or end another sequence
-  copies_pending,    // the block to copy is itself the destination of a copy that has not been made yet
+  copies_pending,    // a step cannot have been computed, since its copies have not been made
+  uncomputed,        // tokens of the sequence have not been computed yet: after step_done()
 };
 
 // Whoever throws it has changed nothing.

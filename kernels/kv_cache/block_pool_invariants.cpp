@@ -34,6 +34,16 @@ void BlockPool::check_sequences(std::vector<std::string>& broken) const {
     if (s.published * config_.block_size > s.known || s.known > s.length)
       broken.push_back(name + " has published " + std::to_string(s.published) + " blocks of " +
                        std::to_string(s.known) + " known tokens of " + std::to_string(s.length));
+    const std::int64_t computed = this->computed(s);
+    if (s.published * config_.block_size > computed || s.before_append > s.length || s.append_step > step_)
+      broken.push_back(name + " has published " + std::to_string(s.published) + " blocks of " +
+                       std::to_string(computed) + " computed tokens, its last append behind " +
+                       std::to_string(s.before_append) + " of " + std::to_string(s.length) + " tokens in step " +
+                       std::to_string(s.append_step) + " of " + std::to_string(step_));
+    for (std::int64_t i = computed / config_.block_size; computed < s.length && i < std::ssize(s.table); ++i)
+      if (const std::int32_t block = s.table[static_cast<std::size_t>(i)];
+          is_block(block) && states_.references(block) > 1)
+        broken.push_back(name + " shares block " + std::to_string(block) + ", of which it has uncomputed tokens");
     for (std::int64_t i = 0; i < std::min<std::int64_t>(s.published, std::ssize(s.table)); ++i)
       if (const std::int32_t block = s.table[static_cast<std::size_t>(i)]; is_block(block) && !is_published(block))
         broken.push_back(name + " has block " + std::to_string(block) +

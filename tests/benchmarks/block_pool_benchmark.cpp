@@ -106,6 +106,7 @@ void fork_and_copy_on_write(benchmark::State& state) {
   BlockPool pool = pool_of(state, false);
   pool.submit(1, 20, 10);
   pool.append(1, 20);
+  pool.step_done();
   for (auto _ : state) {
     pool.fork(1, 2);
     pool.append(2);

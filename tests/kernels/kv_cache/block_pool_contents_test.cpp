@@ -29,6 +29,7 @@ class RandomScheduler {
       cache_.compute(pool.table(id), s.tokens, static_cast<std::size_t>(s.computed));
       s.computed = std::ssize(s.tokens);
     }
+    pool.step_done();
     REQUIRE(
         std::ranges::all_of(live_, [&](const auto& l) { return cache_.holds(pool.table(l.first), l.second.tokens); }));
     require_sound(pool);
@@ -47,6 +48,8 @@ class RandomScheduler {
     std::int64_t computed = 0;  // of them
   };
   using Live = std::map<SequenceId, Sequence>;
+
+  static bool is_computed(const Sequence& s) { return s.computed == std::ssize(s.tokens); }
 
   std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(n)); }
   // Of few symbols, so that prompts agree often and part anywhere.
@@ -77,10 +80,14 @@ class RandomScheduler {
     live_.emplace(id, std::move(s));
   }
 
-  // The rest of its prompt, in chunks, or a few new tokens, once in a step.
+  // The rest of its prompt, in chunks, or a few new tokens; a second time in a step it is refused.
   void append(Live::iterator chosen) {
     auto& [id, s] = *chosen;
-    if (s.computed != std::ssize(s.tokens)) return;
+    if (!is_computed(s)) {
+      if (pool.length(id) < pool.capacity(id))
+        REQUIRE(fault_of([&] { pool.append(chosen->first); }) == BlockPoolFault::uncomputed);
+      return;
+    }
     const std::int64_t missing = std::ssize(s.prompt) - std::ssize(s.tokens);
     Tokens next;
     if (missing > 0) {
@@ -93,19 +100,23 @@ class RandomScheduler {
       pool.append(id, next);
       s.tokens.insert(s.tokens.end(), next.begin(), next.end());
     } catch (const BlockPoolError& error) {
-      REQUIRE((error.fault() == BlockPoolFault::full || error.fault() == BlockPoolFault::copies_pending));
+      REQUIRE(error.fault() == BlockPoolFault::full);
     }
   }
 
   void fork(Live::iterator chosen) {
     const SequenceId id = next_id_++;
+    if (!is_computed(chosen->second)) {
+      REQUIRE(fault_of([&] { pool.fork(chosen->first, id); }) == BlockPoolFault::uncomputed);
+      return;
+    }
     pool.fork(chosen->first, id);
     live_.emplace(id, chosen->second);
   }
 
   void end(Live::iterator chosen) {
     const auto& [id, s] = *chosen;
-    if (s.computed == std::ssize(s.tokens))
+    if (is_computed(s) && below(4) > 0)
       pool.free(id);
     else
       pool.abort(id);
@@ -130,7 +141,9 @@ TEST_CASE("block pool: whatever is shared, copied and reused, every sequence rea
   for (const Row row :
        {Row{"64 bits", &hash_block_tokens}, {"2 bits", &two_bits}, {"every hash equal", &always_collides}}) {
     CAPTURE(kSeed, row.name);
-    RandomScheduler scheduler({.num_blocks = 40, .block_size = 4, .prefix_reuse = true, .block_hash = row.hash}, kSeed);
+    RandomScheduler scheduler(
+        {.num_blocks = 40, .block_size = 4, .prefix_reuse = true, .block_hash = row.hash, .explicit_steps = true},
+        kSeed);
     for (int step = 0; step < 30'000; ++step) {
       CAPTURE(step);
       scheduler.step();

@@ -15,9 +15,10 @@ BlockPool busy_pool(bool prefix_reuse) {
   start(pool, 3, consecutive(100, 10), 4);
   pool.free(3);
   start(pool, 1, consecutive(0, 10), 4);  // capacity 13
+  pool.step_done();
   pool.fork(1, 2);
-  pool.append(1, consecutive(10, 1));
   pool.fork(1, 4);
+  pool.append(1, consecutive(10, 1));
   return pool;
 }
 
@@ -63,7 +64,8 @@ TEST_CASE("block pool: every misuse is a typed error that changes nothing", "[kv
       {"append past capacity", past_capacity, [](BlockPool& p) { p.append(2, 4); }},
       {"append tokens past capacity", past_capacity, [](BlockPool& p) { p.append(2, consecutive(0, 4)); }},
       {"append far past capacity", past_capacity, [](BlockPool& p) { p.append(2, kMost); }},
-      {"copy what is not written", copies_pending, [&](BlockPool& p) { p.append(4, token); }},
+      {"end a step before its copies", copies_pending, [](BlockPool& p) { p.step_done(); }},
+      {"fork what is not computed", uncomputed, [](BlockPool& p) { p.fork(1, 8); }},
       {"references of no block", unknown_block, [](BlockPool& p) { (void)p.references(12); }},
       {"references of a negative block", unknown_block, [](BlockPool& p) { (void)p.references(-1); }},
   };
@@ -103,6 +105,11 @@ TEST_CASE("block pool: two pools are equal only when all their state is", "[kv_c
   CHECK(differs_after([](BlockPool& p) { p.submit(9, 4, 1); }));
   CHECK(differs_after([](BlockPool& p) { p.copies_made(); }));
   CHECK(differs_after([](BlockPool& p) { p.abort(4); }));
+  BlockPool copied = pool;
+  copied.copies_made();
+  BlockPool computed = copied;
+  computed.step_done();
+  CHECK_FALSE(computed == copied);
   CHECK(differs_after([](BlockPool& p) {  // the same sequences and counts, the cached blocks used in another order
     p.submit(9, consecutive(100, 5), 1);
     p.free(9);

@@ -38,6 +38,7 @@ BlockPool busy_pool() {
   start(pool, 3, consecutive(100, 12), 4);
   pool.free(3);
   start(pool, 1, consecutive(0, 10), 4);
+  pool.step_done();
   pool.fork(1, 2);
   pool.append(2, consecutive(10, 1));
   pool.append(1, consecutive(20, 1));
@@ -103,6 +104,11 @@ TEST_CASE("block pool: a broken invariant is found and named", "[kv_cache][block
       {"sequence 1 has 3 blocks for 11 of at most 10 tokens", [](const auto& p) { p.sequence(1).capacity = 10; }},
       {"sequence 1 holds a block twice", [](const auto& p) { p.sequence(1).table[1] = p.sequence(1).table[0]; }},
       {"sequence 1 has published 2 blocks of 4 known tokens of 11", [](const auto& p) { p.sequence(1).known = 4; }},
+      {"sequence 1 has published 2 blocks of 7 computed tokens",
+       [](const auto& p) { p.sequence(1).before_append = 7; }},
+      {"its last append behind 12 of 11 tokens", [](const auto& p) { p.sequence(1).before_append = 12; }},
+      {"tokens in step 3 of 2", [](const auto& p) { p.sequence(1).append_step = 3; }},
+      {"of which it has uncomputed tokens", [](const auto& p) { p.sequence(1).before_append = 7; }},
       {"the prefix index does not have it", [](const auto& p) { p.entry(p.sequence(1).table[1]).prefix.number = 0; }},
       {"slots filled for one sequence", [](const auto& p) { p.sequence(2).table[2] = p.sequence(1).table[1]; }},
       {"table entries are counted as", [](const auto& p) { ++p.table_entries(); }},

@@ -29,6 +29,7 @@ TEST_CASE("block pool: append and copy on write allocate nothing, and neither do
     BlockPool pool({.num_blocks = 64, .block_size = 4, .prefix_reuse = prefix_reuse}, &memory);
     pool.submit(1, 10, 100);
     pool.append(1, 10);
+    pool.step_done();
     for (SequenceId id = 2; id < 6; ++id) pool.fork(1, id);
     const std::int64_t before = memory.allocations;
     for (int t = 0; t < 20; ++t)
@@ -68,6 +69,7 @@ TEST_CASE("block pool: a refused allocation leaves the pool as it was", "[kv_cac
   CHECK(refuse_each([&] { pool.submit(2, consecutive(0, 10), 30); }) > 0);
   CHECK(pool.length(2) == 8);
   pool.abort(2);
+  pool.step_done();
   CHECK(refuse_each([&] { pool.fork(1, 3); }) > 0);
   CHECK(pool.length(3) == 11);
   require_sound(pool);
@@ -78,6 +80,7 @@ TEST_CASE("block pool: everything allocated is given back", "[kv_cache][block_po
   {
     BlockPool pool({.num_blocks = 16, .block_size = 4, .prefix_reuse = true}, &memory);
     start(pool, 1, consecutive(0, 10), 4);
+    pool.step_done();
     pool.fork(1, 2);
     pool.append(2, 1);
     pool.free(1);

@@ -22,10 +22,12 @@ class OraclePool {
     std::vector<BlockHandle> table;
     std::int64_t length = 0;
     std::int64_t capacity = 0;
+    bool computed = true;
   };
   using Fault = std::optional<BlockPoolFault>;
 
-  OraclePool(std::int64_t num_blocks, std::int64_t block_size) : num_blocks_(num_blocks), block_size_(block_size) {}
+  explicit OraclePool(const BlockPoolConfig& config)
+      : num_blocks_(config.num_blocks), block_size_(config.block_size), explicit_steps_(config.explicit_steps) {}
 
   Fault submit(SequenceId id, std::int64_t prompt, std::int64_t max_new) {
     if (prompt < 0 || max_new < 0) return BlockPoolFault::wrong_size;
@@ -43,9 +45,8 @@ class OraclePool {
     if (tokens < 0) return BlockPoolFault::wrong_size;
     if (s.length + tokens > s.capacity) return BlockPoolFault::past_capacity;
     if (tokens == 0) return {};
+    if (explicit_steps_ && !s.computed) return BlockPoolFault::uncomputed;
     const bool copy = s.length % block_size_ != 0 && tables_with(s.table.back()) > 1;
-    const auto is_written = [&](const auto& pending) { return pending.second == s.table.back(); };
-    if (copy && std::ranges::any_of(copies, is_written)) return BlockPoolFault::copies_pending;
     const std::int64_t missing = blocks_of(s.length + tokens) - std::ssize(s.table);
     if (missing + (copy ? 1 : 0) > num_blocks_ - owned_blocks()) return BlockPoolFault::full;
     if (copy) {
@@ -55,18 +56,31 @@ class OraclePool {
     }
     for (std::int64_t i = 0; i < missing; ++i) s.table.push_back(std::make_shared<Block>());
     s.length += tokens;
+    s.computed = false;
     return {};
   }
 
   Fault fork(SequenceId parent, SequenceId child) {
     if (!live.contains(parent)) return BlockPoolFault::unknown_sequence;
     if (live.contains(child)) return BlockPoolFault::live_sequence;
+    if (!live.at(parent).computed) return BlockPoolFault::uncomputed;
     live[child] = live.at(parent);
     return {};
   }
 
-  Fault end(SequenceId id) {
+  Fault free(SequenceId id) {
+    if (explicit_steps_ && live.contains(id) && !live.at(id).computed) return BlockPoolFault::uncomputed;
+    return abort(id);
+  }
+
+  Fault abort(SequenceId id) {
     if (live.erase(id) == 0) return BlockPoolFault::unknown_sequence;
+    return {};
+  }
+
+  Fault step_done() {
+    if (!copies.empty()) return BlockPoolFault::copies_pending;
+    for (auto& [id, s] : live) s.computed = true;
     return {};
   }
 
@@ -91,6 +105,7 @@ class OraclePool {
  private:
   std::int64_t num_blocks_;
   std::int64_t block_size_;
+  bool explicit_steps_;
 };
 
 // Both pools hold the same sequences and share blocks between them in the same way.
@@ -132,13 +147,15 @@ TEST_CASE("block pool: 10000 random operations agree with an oracle, misuse incl
   constexpr std::int32_t kBlocks = 40;
   constexpr std::int32_t kBlockSize = 4;
   const std::uint64_t seed = GENERATE(1, 2);
-  CAPTURE(seed);
+  const bool explicit_steps = GENERATE(false, true);
+  CAPTURE(seed, explicit_steps);
   std::mt19937_64 random(seed);
   const auto below = [&](std::int64_t n) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
   };
-  BlockPool pool({.num_blocks = kBlocks, .block_size = kBlockSize});
-  OraclePool oracle(kBlocks, kBlockSize);
+  const BlockPoolConfig config{.num_blocks = kBlocks, .block_size = kBlockSize, .explicit_steps = explicit_steps};
+  BlockPool pool(config);
+  OraclePool oracle(config);
   std::map<std::optional<BlockPoolFault>, int> outcomes;
   // An id that lives, or that does not: mostly.
   const auto draw = [&](bool live) {
@@ -164,14 +181,17 @@ TEST_CASE("block pool: 10000 random operations agree with an oracle, misuse incl
         expected = oracle.fork(id, unused);
         pool.fork(id, unused);
       } else if (choice < 23) {
-        expected = oracle.end(id);
+        expected = oracle.free(id);
         pool.free(id);
       } else if (choice < 28) {
-        expected = oracle.end(id);
+        expected = oracle.abort(id);
         pool.abort(id);
-      } else if (choice < 29) {
+      } else if (choice < 34) {
         oracle.copies.clear();
         pool.copies_made();
+      } else if (choice < 42) {
+        expected = oracle.step_done();
+        pool.step_done();
       } else {
         expected = oracle.append(id, size);
         pool.append(id, size);
@@ -186,15 +206,15 @@ TEST_CASE("block pool: 10000 random operations agree with an oracle, misuse incl
     require_same(pool, oracle);
   }
   using enum BlockPoolFault;
-  for (const auto fault :
-       {wrong_size, empty_prompt, live_sequence, unknown_sequence, never_fits, past_capacity, full, copies_pending})
+  for (const auto fault : {wrong_size, empty_prompt, live_sequence, unknown_sequence, never_fits, past_capacity, full,
+                           copies_pending, uncomputed})
     CHECK(outcomes[fault] > 5);  // so that the test is about them too
   CHECK(outcomes[std::nullopt] > 3'000);
   CHECK(pool.usage().copied_blocks > 200);
 
   pool.copies_made();
   while (!oracle.live.empty()) {
-    pool.free(oracle.live.begin()->first);
+    pool.abort(oracle.live.begin()->first);
     oracle.live.erase(oracle.live.begin());
   }
   require_sound(pool);

@@ -14,6 +14,7 @@ BlockPool forked(std::int64_t tokens) {
   BlockPool pool({.num_blocks = 8, .block_size = 16});
   pool.submit(1, tokens, 40);
   pool.append(1, tokens);
+  pool.step_done();
   pool.fork(1, 2);
   return pool;
 }
@@ -93,6 +94,7 @@ TEST_CASE("copy on write: a copy that finds no block is refused and changes noth
   BlockPool pool({.num_blocks = 2, .block_size = 16});
   pool.submit(1, 20, 4);
   pool.append(1, 20);
+  pool.step_done();
   pool.fork(1, 2);
   const BlockPool before = pool;
   CHECK(fault_of([&] { pool.append(1); }) == BlockPoolFault::full);
@@ -120,15 +122,16 @@ TEST_CASE("copy on write: no block is given away while a pending copy reads or w
   require_sound(pool);
 }
 
-TEST_CASE("copy on write: what is not written yet is not copied", "[kv_cache][block_pool]") {
+TEST_CASE("copy on write: what is not written yet is not shared", "[kv_cache][block_pool]") {
   BlockPool pool = forked(20);
   pool.append(1);
-  pool.fork(1, 3);
   const BlockPool before = pool;
-  CHECK(fault_of([&] { pool.append(1); }) == BlockPoolFault::copies_pending);
-  CHECK(fault_of([&] { (void)pool.blocks_to_append(3, 1); }) == BlockPoolFault::copies_pending);
+  CHECK(fault_of([&] { pool.fork(1, 3); }) == BlockPoolFault::uncomputed);
+  CHECK(fault_of([&] { pool.step_done(); }) == BlockPoolFault::copies_pending);
   CHECK(pool == before);
   pool.copies_made();
+  pool.step_done();
+  pool.fork(1, 3);
   pool.append(1);
   CHECK(pool.pending_copies().size() == 1);
   require_sound(pool);
@@ -138,6 +141,7 @@ TEST_CASE("copy on write: a fork has the capacity of its parent and outlives it"
   BlockPool pool({.num_blocks = 8, .block_size = 16});
   pool.submit(1, 20, 5);
   pool.append(1, 20);
+  pool.step_done();
   pool.fork(1, 2);
   pool.free(1);
   CHECK(pool.length(2) == 20);

@@ -223,6 +223,7 @@ TEST_CASE("prefix reuse: what a fork fills is offered behind what it shares", "[
   BlockPool pool = make_pool(8);
   const Tokens prompt = consecutive(0, 6);
   start(pool, 1, prompt, 10);
+  pool.step_done();
   pool.fork(1, 2);
   pool.append(1, consecutive(50, 3));
   pool.append(2, consecutive(60, 3));
