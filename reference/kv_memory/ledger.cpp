@@ -10,7 +10,10 @@ constexpr int kLimbBits = 21;
 constexpr std::int64_t kLimbMask = (std::int64_t{1} << kLimbBits) - 1;
 
 constexpr std::array<const char*, kKvCounts> kNames = {
-    "pool_slots", "steps", "token", "reserved", "internal", "external", "cached", "free", "shared_saved", "loaded_steps", "loaded_token", "loaded_generated", "requests", "refused", "preemptions", "peak_running", "prompt_tokens", "output_tokens", "refused_output", "generated", "reused_prompt", "recomputed"};
+    "pool_slots",     "steps",     "token",         "reserved",     "internal",      "external",
+    "cached",         "free",      "shared_saved",  "loaded_steps", "loaded_token",  "loaded_generated",
+    "requests",       "refused",   "preemptions",   "peak_running", "prompt_tokens", "output_tokens",
+    "refused_output", "generated", "reused_prompt", "recomputed"};
 
 }  // namespace
 

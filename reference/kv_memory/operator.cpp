@@ -43,11 +43,15 @@ const std::vector<Field<Problem>> kFields = {
      .words = model_names()},
     {.name = "max_length",
      .member = &Problem::max_length,
-     .doc = "tokens that a request may store, longer ones of a file are refused, and that cpu.reserve_max reserves; "
-            "0: the model's limit",
+     .doc =
+         "tokens that a request may store, and that cpu.reserve_max reserves; longer requests of a file are refused; "
+         "0: the model's limit",
      .min = 0,
      .max = std::int64_t{1} << 30},
-    {.name = "pool_bytes", .member = &Problem::pool_bytes, .doc = "bytes of memory for the keys and values of all requests", .max = kMostBytes},
+    {.name = "pool_bytes",
+     .member = &Problem::pool_bytes,
+     .doc = "bytes of memory for the keys and values of all requests",
+     .max = kMostBytes},
     {.name = "block_size",
      .member = &Problem::block_size,
      .doc = "tokens per block of the paged policies",
@@ -170,8 +174,9 @@ const RegisterOperator<KvMemory> registered{{
     .bind = &bind,
     .work = &work,
     .expect = &expect,
-    .reference = "counts of the trace; policies other than cpu.paged_prefix: every request and step recounted one by one, up "
-                 "to 2,000,000 outputs, 500,000,000 requests x pool slots and 50,000,000 steps",
+    .reference =
+        "counts of the trace; policies other than cpu.paged_prefix: every request and step recounted one by one, up "
+        "to 2,000,000 outputs, 500,000,000 requests x pool slots and 50,000,000 steps",
     .tolerance = &tolerance,
     .audit = &audit,
     .metrics = &metrics,
