@@ -91,7 +91,7 @@ IsolatedTiming GpuSampler::isolated(const Device::Run& run, const MeasureConfig&
   }
   IsolatedTiming timing = summarize(samples, verdict, config.cache);
   timing.rest_seconds = config.rest_seconds;
-  timing.flags = std::move(flags);
+  timing.flags.insert(timing.flags.end(), flags.begin(), flags.end());
   if (!mhz.empty()) {
     std::sort(mhz.begin(), mhz.end());
     timing.sm_mhz_median = median(mhz);

@@ -37,7 +37,6 @@ std::string_view StoppingRule::verdict(std::span<const double> samples, double s
 IsolatedTiming summarize(std::span<const double> samples_ns, std::string_view stop_reason, CacheMode cache) {
   const std::vector<double> ascending = sorted_copy(samples_ns);
   const double center = median(ascending);
-  const Interval interval = median_interval(ascending).value_or(Interval{ascending.front(), ascending.back()});
   IsolatedTiming timing;
   timing.samples = static_cast<int>(ascending.size());
   timing.median_ns = center;
@@ -45,9 +44,13 @@ IsolatedTiming summarize(std::span<const double> samples_ns, std::string_view st
   timing.p95_ns = quantile(ascending, 0.95);
   timing.min_ns = ascending.front();
   timing.mad_ns = median_absolute_deviation(ascending, center);
-  timing.ci_low_ns = interval.low;
-  timing.ci_high_ns = interval.high;
-  timing.ci_half_width_ratio = half_width_ratio(interval, center);
+  if (const auto interval = median_interval(ascending)) {
+    timing.ci_low_ns = interval->low;
+    timing.ci_high_ns = interval->high;
+    timing.ci_half_width_ratio = half_width_ratio(*interval, center);
+  } else {
+    timing.flags.emplace_back("few_samples");
+  }
   timing.stop_reason = stop_reason;
   timing.cache = cache;
   return timing;

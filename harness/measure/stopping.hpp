@@ -17,7 +17,7 @@ class StoppingRule {
   explicit StoppingRule(const MeasureConfig& config) : config_(config) {}
 
   // "converged", "max_samples", "max_seconds", or empty to go on. `seconds`: spent since measuring began, cache
-  // clearing counted in.
+  // clearing counted in. The most seconds win over the least samples: a launch of minutes is measured once.
   std::string_view verdict(std::span<const double> samples, double seconds);
 
  private:
@@ -31,7 +31,7 @@ inline constexpr double kWarmUpShare = 0.1;
 inline constexpr double kIsolatedShare = 0.65;
 inline constexpr double kAmortizedShare = 0.25;
 
-// At least one sample. Below six samples no interval has 95 %: the extremes stand in its place.
+// At least one sample. Below six samples no interval has 95 %: there is none, and the flag "few_samples".
 IsolatedTiming summarize(std::span<const double> samples_ns, std::string_view stop_reason, CacheMode cache);
 
 // Amortized below 50 us, where the cost of telling launches apart is no longer small; isolated from there on.

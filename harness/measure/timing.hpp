@@ -14,7 +14,8 @@ struct MeasureConfig {
   CacheMode cache = CacheMode::cold;
   int min_samples = 30;
   int max_samples = 2000;
-  double max_seconds = 2.0;    // of measuring, rests not counted; reached, it stops with what it has
+  // Of measuring, rests not counted. Reached, it stops with what it has, be it fewer than min_samples.
+  double max_seconds = 2.0;
   double relative_ci = 0.005;  // wanted half width of the median's 95 % confidence interval, as a share of the median
   double rest_seconds = 0;     // without work before each estimator, so that no row starts as hot as the last one ended
 };
@@ -26,16 +27,18 @@ struct IsolatedTiming {
   double p5_ns = 0;
   double p95_ns = 0;
   double min_ns = 0;
-  double mad_ns = 0;     // median absolute deviation from the median
-  double ci_low_ns = 0;  // 95 % confidence interval of the median
-  double ci_high_ns = 0;
-  double ci_half_width_ratio = 0;
+  double mad_ns = 0;  // median absolute deviation from the median
+  // 95 % confidence interval of the median, and half its width over the median. None below six samples ("few_samples").
+  std::optional<double> ci_low_ns;
+  std::optional<double> ci_high_ns;
+  std::optional<double> ci_half_width_ratio;
   std::string stop_reason;  // "converged", "max_samples", "max_seconds"
   CacheMode cache = CacheMode::cold;
   double rest_seconds = 0;              // without work before the first sample
   std::optional<double> sm_mhz_median;  // GPU
   // "clock_moved", "power_limited", ... (GPU), "interrupted" (CPU: other programs took a processor away during more
-  // than one sample in twenty and made it longer). Said, never used to drop a sample.
+  // than one sample in twenty and made it longer), "few_samples" (no confidence interval). Said, never used to drop a
+  // sample.
   std::vector<std::string> flags;
 };
 

@@ -1,5 +1,6 @@
 #include "harness/results/markdown.hpp"
 
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 
@@ -89,7 +90,9 @@ std::string heading_of(const File& file) {
   for (const std::string& name : file.fields.fixed)
     text += (text.empty() ? "" : ", ") + markdown_cell(name) + " " + markdown_field(file.rows.front(), name);
   if (!text.empty()) text += ".";
-  if (!file.baseline.empty())
+  const bool bold = std::any_of(file.rows.begin(), file.rows.end(),
+                                [&](const MarkdownRow& row) { return is_speedup_shown(row, file.metrics); });
+  if (bold && !file.baseline.empty())
     text += (text.empty() ? "" : " ") + ("Bold: speed-up over " + markdown_cell(file.baseline)) + ".";
   return text;
 }

@@ -15,14 +15,14 @@ namespace {
 using Cells = std::vector<std::string>;
 
 // Time, rate and speed-up of a row that is ok, the status of another.
-std::string figure(const MarkdownRow& row) {
+std::string figure(const MarkdownRow& row, const MetricColumns& metrics) {
   const Record& record = row.record;
   if (record.status != Status::ok || !record.timing) return markdown_cell(std::string(status_name(record.status)));
   std::string text = shown_time(record.timing->headline_ns);
   if (record.rates) {
     if (const std::string rate = shown_rate(*record.rates); !rate.empty()) text += ", " + rate;
   }
-  if (row.speedup && *row.speedup != 1) text += formatted(", **%.2fx**", *row.speedup);
+  if (is_speedup_shown(row, metrics)) text += formatted(", **%.2fx**", *row.speedup);
   return text;
 }
 
@@ -32,7 +32,8 @@ Cells problem_cells(const MarkdownRow& row, const std::vector<std::string>& vary
   return cells;
 }
 
-std::string line_for_each_problem(const std::vector<MarkdownRow>& rows, const std::vector<std::string>& varying) {
+std::string line_for_each_problem(const std::vector<MarkdownRow>& rows, const std::vector<std::string>& varying,
+                                  const MetricColumns& metrics) {
   Cells variants;
   std::vector<Cells> problems;
   std::map<std::pair<Cells, std::string>, const MarkdownRow*> by_place;  // (problem, variant)
@@ -50,7 +51,7 @@ std::string line_for_each_problem(const std::vector<MarkdownRow>& rows, const st
     Cells cells = problem;
     for (const std::string& variant : variants) {
       const auto found = by_place.find({problem, variant});
-      cells.push_back(found == by_place.end() ? "" : figure(*found->second));
+      cells.push_back(found == by_place.end() ? "" : figure(*found->second, metrics));
     }
     text += markdown_table_line(cells);
   }
@@ -61,16 +62,16 @@ std::string line_for_each_row(const std::vector<MarkdownRow>& rows, const std::v
                               const MetricColumns& metrics) {
   Cells names = varying;
   names.emplace_back("variant");
-  if (!metrics.first) names.emplace_back("time");
+  if (!metrics.first) names.emplace_back(metrics.time_label());
   for (const std::string& name : metrics.names) names.push_back(metric_label(name));
-  if (metrics.first) names.emplace_back("time");
+  if (metrics.first) names.emplace_back(metrics.time_label());
   std::string text = markdown_table_header(names);
   for (const MarkdownRow& row : rows) {
     Cells cells = problem_cells(row, varying);
     cells.push_back(markdown_cell(row.record.variant));
-    if (!metrics.first) cells.push_back(figure(row));
+    if (!metrics.first) cells.push_back(figure(row, metrics));
     for (const std::string& name : metrics.names) cells.push_back(shown_metric(row.record, name));
-    if (metrics.first) cells.push_back(figure(row));
+    if (metrics.first) cells.push_back(figure(row, metrics));
     text += markdown_table_line(cells);
   }
   return text;
@@ -80,7 +81,12 @@ std::string line_for_each_row(const std::vector<MarkdownRow>& rows, const std::v
 
 std::string markdown_table(const std::vector<MarkdownRow>& rows, const std::vector<std::string>& varying,
                            const MetricColumns& metrics) {
-  return metrics.names.empty() ? line_for_each_problem(rows, varying) : line_for_each_row(rows, varying, metrics);
+  return metrics.names.empty() ? line_for_each_problem(rows, varying, metrics)
+                               : line_for_each_row(rows, varying, metrics);
+}
+
+bool is_speedup_shown(const MarkdownRow& row, const MetricColumns& metrics) {
+  return !metrics.first && row.record.status == Status::ok && row.record.timing && row.speedup && *row.speedup != 1;
 }
 
 std::string markdown_field(const MarkdownRow& row, const std::string& name) {

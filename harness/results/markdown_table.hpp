@@ -20,6 +20,9 @@ struct MarkdownRow {
 std::string markdown_table(const std::vector<MarkdownRow>& rows, const std::vector<std::string>& varying,
                            const MetricColumns& metrics);
 
+// Whether the row's cell says, in bold, how much faster than the baseline it is.
+bool is_speedup_shown(const MarkdownRow& row, const MetricColumns& metrics);
+
 // The field's value, ready for a cell; empty where the row lacks the field (another version wrote it).
 std::string markdown_field(const MarkdownRow& row, const std::string& name);
 

@@ -15,8 +15,11 @@ std::vector<std::string> headline_metrics(std::string_view operator_name);
 // The metrics of a table, a column each.
 struct MetricColumns {
   std::vector<std::string> names;  // headline metrics that some record has
-  // The metrics are the answer and stand before the time: no record has work that its time could be set against.
+  // The metrics are the answer and stand before the time, of which there is no speed-up: no record has work that its
+  // time could be set against.
   bool first = false;
+
+  const char* time_label() const { return first ? "simulation time" : "time"; }
 };
 MetricColumns metric_columns(std::string_view operator_name, const std::vector<const Record*>& records);
 

@@ -52,9 +52,9 @@ Json timing_json(const Timing& timing) {
                  {"p95_ns", one.p95_ns},
                  {"min_ns", one.min_ns},
                  {"mad_ns", one.mad_ns},
-                 {"ci_low_ns", one.ci_low_ns},
-                 {"ci_high_ns", one.ci_high_ns},
-                 {"ci_half_width_ratio", one.ci_half_width_ratio},
+                 {"ci_low_ns", or_null(one.ci_low_ns)},
+                 {"ci_high_ns", or_null(one.ci_high_ns)},
+                 {"ci_half_width_ratio", or_null(one.ci_half_width_ratio)},
                  {"stop_reason", one.stop_reason},
                  {"cache", cache_name(one.cache)},
                  {"rest_seconds", one.rest_seconds},
@@ -80,9 +80,9 @@ Timing timing_from(const Json& json) {
   timing.isolated.p95_ns = real_from(one.at("p95_ns"));
   timing.isolated.min_ns = real_from(one.at("min_ns"));
   timing.isolated.mad_ns = real_from(one.at("mad_ns"));
-  timing.isolated.ci_low_ns = real_from(one.at("ci_low_ns"));
-  timing.isolated.ci_high_ns = real_from(one.at("ci_high_ns"));
-  timing.isolated.ci_half_width_ratio = real_from(one.at("ci_half_width_ratio"));
+  timing.isolated.ci_low_ns = optional_real_from(one.at("ci_low_ns"));
+  timing.isolated.ci_high_ns = optional_real_from(one.at("ci_high_ns"));
+  timing.isolated.ci_half_width_ratio = optional_real_from(one.at("ci_half_width_ratio"));
   timing.isolated.stop_reason = one.at("stop_reason");
   timing.isolated.cache = cache_from(one.at("cache"));
   timing.isolated.rest_seconds = real_from(one.at("rest_seconds"));

@@ -43,6 +43,15 @@ double comparable_ns(const Timing& timing, const Timing& other) {
   return timing.amortized && other.amortized ? timing.amortized->mean_ns : timing.isolated.median_ns;
 }
 
+// An amortized time is a mean without an interval of its own: the isolated one's relative width stands for it.
+std::optional<Interval> interval_of(double ratio, const IsolatedTiming& one, const IsolatedTiming& other) {
+  if (!one.ci_low_ns || !one.ci_high_ns || !other.ci_low_ns || !other.ci_high_ns) return std::nullopt;
+  if (!(*one.ci_low_ns > 0 && other.median_ns > 0)) return std::nullopt;
+  const double scale = ratio * one.median_ns / other.median_ns;
+  return Interval{.low = scale * *other.ci_low_ns / *one.ci_high_ns,
+                  .high = scale * *other.ci_high_ns / *one.ci_low_ns};
+}
+
 }  // namespace
 
 std::optional<Speedup> speedup(const Record& row, const Record& baseline) {
@@ -52,12 +61,9 @@ std::optional<Speedup> speedup(const Record& row, const Record& baseline) {
   const IsolatedTiming& other = baseline.timing->isolated;
   const double ours_ns = comparable_ns(*row.timing, *baseline.timing);
   const double theirs_ns = comparable_ns(*baseline.timing, *row.timing);
-  if (!(ours_ns > 0 && theirs_ns > 0 && one.ci_low_ns > 0 && other.median_ns > 0)) return std::nullopt;
+  if (!(ours_ns > 0 && theirs_ns > 0)) return std::nullopt;
   const double ratio = theirs_ns / ours_ns;
-  // An amortized time is a mean without an interval of its own: the isolated one's relative width stands for it.
-  return Speedup{.ratio = ratio,
-                 .low = ratio * (other.ci_low_ns / other.median_ns) / (one.ci_high_ns / one.median_ns),
-                 .high = ratio * (other.ci_high_ns / other.median_ns) / (one.ci_low_ns / one.median_ns)};
+  return Speedup{.ratio = ratio, .interval = interval_of(ratio, one, other)};
 }
 
 std::optional<Speedup> speedup_in(const RecordsById& records, const SweepRow& row) {
@@ -92,7 +98,8 @@ Json results_json(const Sweep& sweep, const RunInfo& run, const RecordsById& rec
     Json json = record_json(found->second);
     const auto against = speedup_in(records, row);
     json["speedup"] = against ? Json(against->ratio) : Json(nullptr);
-    json["speedup_ci"] = against ? Json::array({against->low, against->high}) : Json(nullptr);
+    const auto interval = against ? against->interval : std::nullopt;
+    json["speedup_ci"] = interval ? Json::array({interval->low, interval->high}) : Json(nullptr);
     json["reproduce"] = reproduce_line(sweep.path, row.id, run.argv);
     rows.push_back(std::move(json));
   }

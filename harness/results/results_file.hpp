@@ -2,9 +2,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/measure/statistics.hpp"
 #include "harness/results/environment.hpp"
 #include "harness/results/json.hpp"
 #include "harness/results/record.hpp"
@@ -13,12 +15,11 @@
 namespace inferometer {
 
 // Ratio of two headline times, baseline over row, with the interval that the confidence intervals of both medians
-// leave. Where one headline is isolated and the other amortized, both are taken amortized (or isolated). Only between
-// rows that are ok: a suspect time makes no claim.
+// leave; without one where either median has none. Where one headline is isolated and the other amortized, both are
+// taken amortized (or isolated). Only between rows that are ok: a suspect time makes no claim.
 struct Speedup {
   double ratio = 1;
-  double low = 1;
-  double high = 1;
+  std::optional<Interval> interval = Interval{.low = 1, .high = 1};
 };
 std::optional<Speedup> speedup(const Record& row, const Record& baseline);
 

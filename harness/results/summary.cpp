@@ -1,5 +1,6 @@
 #include "harness/results/summary.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <utility>
@@ -57,12 +58,18 @@ std::vector<std::string> metric_lines(const Json& rows) {
   return {};
 }
 
+bool has_work(const Json& row) {
+  const Json& work = row.at("work");
+  return !work.is_null() && (real_from(work.at("flops")) > 0 || real_from(work.at("bytes")) > 0);
+}
+
 }  // namespace
 
 std::vector<std::string> summary_lines(const Json& results) {
   const std::string baseline = baseline_variant(results.at("config"));
   const Json& rows = results.at("rows");
-  return baseline.empty() ? metric_lines(rows) : speedup_lines(rows, baseline);
+  const bool timed = std::any_of(rows.begin(), rows.end(), has_work);
+  return baseline.empty() || !timed ? metric_lines(rows) : speedup_lines(rows, baseline);
 }
 
 std::string baseline_variant(const Json& config) {

@@ -39,8 +39,9 @@ class Table {
     name_columns();
     for (const SweepRow& row : sweep.rows)
       if (const auto found = records.find(row.id); found != records.end()) add(row, found->second);
+    drop_if_empty("speedup");
     if (metrics_.first)
-      for (const char* name : {"rate", "ceiling", "speedup"}) drop_if_empty(name);
+      for (const char* name : {"rate", "ceiling"}) drop_if_empty(name);
   }
 
   std::string text(bool colour, std::size_t columns) const {
@@ -74,7 +75,7 @@ class Table {
     header_ = {"variant"};
     header_.insert(header_.end(), fields_.varying.begin(), fields_.varying.end());
     if (metrics_.first) name_metrics();
-    header_.insert(header_.end(), {"time", "+-", "rate", "ceiling", "speedup"});
+    header_.insert(header_.end(), {metrics_.time_label(), "+-", "rate", "ceiling", "speedup"});
     if (!metrics_.first) name_metrics();
     header_.emplace_back("error");
   }
@@ -101,9 +102,10 @@ class Table {
   void add_time(Line& line, const SweepRow& row, const Record& record) const {
     const auto& timing = record.timing;
     const auto& rates = record.rates;
-    const auto against = speedup_in(records_, row);
+    const auto against = metrics_.first ? std::nullopt : speedup_in(records_, row);
     add_cell(line, timing ? shown_time(timing->headline_ns) : "");
-    add_cell(line, timing ? formatted("%.1f %%", 100 * timing->isolated.ci_half_width_ratio) : "");
+    const auto uncertainty = timing ? timing->isolated.ci_half_width_ratio : std::nullopt;
+    add_cell(line, uncertainty ? formatted("%.1f %%", 100 * *uncertainty) : "");
     add_cell(line, rates ? shown_rate(*rates) : "");
     const bool of_ceiling = rates && rates->fraction_of_ceiling;
     // Memory is no bound then; where the metrics are the answer, nothing is.

@@ -64,9 +64,9 @@ void note_memory(const MemoryLedger& ledger, Record& record) {
 
 // Empty: the samples tell how long a launch takes.
 std::string too_uncertain(const IsolatedTiming& timing) {
-  if (timing.ci_half_width_ratio <= 1) return {};
+  if (!timing.ci_half_width_ratio || *timing.ci_half_width_ratio <= 1) return {};  // too few samples have a flag
   return "the median of " + std::to_string(timing.samples) + " samples is uncertain by " +
-         std::to_string(std::lround(100 * timing.ci_half_width_ratio)) +
+         std::to_string(std::lround(100 * *timing.ci_half_width_ratio)) +
          " % of itself: other work took the processors, or the seconds allowed were too few";
 }
 

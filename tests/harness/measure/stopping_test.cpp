@@ -70,7 +70,7 @@ TEST_CASE("stopping: looking again and again still leaves the median in nearly 9
     const Stopped stopped = run_rule({.min_samples = 30, .relative_ci = 0.01}, [&] { return skewed(random); });
     if (stopped.reason == "converged") ++converged;
     const IsolatedTiming timing = summarize(stopped.samples, stopped.reason, CacheMode::cold);
-    if (timing.ci_low_ns <= 1 && 1 <= timing.ci_high_ns) ++held;
+    if (timing.ci_low_ns.value() <= 1 && 1 <= timing.ci_high_ns.value()) ++held;
   }
   CAPTURE(held, converged);
   CHECK(converged == kRuns);
@@ -90,15 +90,23 @@ TEST_CASE("stopping: a summary gives order statistics and the interval as a shar
   CHECK(timing.mad_ns == 25);
   CHECK(timing.ci_low_ns == 40);
   CHECK(timing.ci_high_ns == 61);
-  CHECK(timing.ci_half_width_ratio == Approx(10.5 / 50.5));
+  CHECK(timing.ci_half_width_ratio.value() == Approx(10.5 / 50.5));
+  CHECK(timing.flags.empty());
   CHECK(timing.stop_reason == "max_samples");
   CHECK(timing.cache == CacheMode::warm);
 }
 
-TEST_CASE("stopping: below six samples the extremes stand for the interval", "[measure][stopping]") {
-  const IsolatedTiming timing = summarize(std::vector<double>{4, 2, 3}, "max_seconds", CacheMode::cold);
-  CHECK(timing.ci_low_ns == 2);
-  CHECK(timing.ci_high_ns == 4);
+TEST_CASE("stopping: below six samples there is no interval, and a flag says so", "[measure][stopping]") {
+  const std::vector<double> samples = {4, 2, 3, 5, 1, 6};
+  for (std::size_t n = 1; n <= samples.size(); ++n) {
+    CAPTURE(n);
+    const IsolatedTiming timing = summarize(std::span(samples).first(n), "max_seconds", CacheMode::cold);
+    const bool enough = n == 6;
+    CHECK(timing.ci_low_ns.has_value() == enough);
+    CHECK(timing.ci_high_ns.has_value() == enough);
+    CHECK(timing.ci_half_width_ratio.has_value() == enough);
+    CHECK(timing.flags == (enough ? std::vector<std::string>{} : std::vector<std::string>{"few_samples"}));
+  }
 }
 
 TEST_CASE("stopping: the headline is amortized below 50 us and isolated from there on", "[measure][stopping]") {

@@ -75,21 +75,29 @@ TEST_CASE("markdown: with headline metrics, one line a row and a column for each
 
 TEST_CASE("markdown: the metrics of a simulation stand before its time and sum it up", "[results][markdown]") {
   NamedResults results = sample_results();
-  results.json["config"].erase("baseline");
   for (Json& json : results.json["rows"]) {
     json["operator"] = "kv_memory";
     json["work"] = {{"flops", 0.0}, {"bytes", 0.0}, {"arithmetic", "f32"}};
     json["rates"] = nullptr;
-    json["speedup"] = nullptr;
   }
-  results.json["rows"][1]["metrics"] = {{"preemptions", 3}, {"kv_token_share_of_pool_ratio", 0.931}};
+  results.json["rows"][1]["metrics"] = {{"preemptions", 3}, {"kv_token_share_of_allocated_ratio", 0.931}};
   const std::string text = markdown_report({results});
   INFO(text);
-  CHECK(text.find("\n- cuda.other: kv token share of pool 93.1 % to 93.1 %, median 93.1 %, over 1 problems\n") !=
+  CHECK(text.find("\n- cuda.other: kv token share of allocated 93.1 % to 93.1 %, median 93.1 %, over 1 problems\n") !=
         std::string::npos);
-  CHECK(text.find("| batch | variant | kv token share of pool | preemptions | time |\n") != std::string::npos);
+  CHECK(text.find("| batch | variant | kv token share of allocated | preemptions | simulation time |\n") !=
+        std::string::npos);
   CHECK(text.find("| 1 | cuda.other | 93.1 % | 3 | 40.0 us |\n") != std::string::npos);
   CHECK(text.find("| 8 | cuda.other |  |  | unsupported |\n") != std::string::npos);
+  CHECK(text.find("peed-up") == std::string::npos);
+  CHECK(text.find(" as fast as ") == std::string::npos);
+}
+
+TEST_CASE("markdown: the heading explains bold figures only where there are some", "[results][markdown]") {
+  NamedResults results = sample_results();
+  CHECK(markdown_report({results}).find("Bold: speed-up over cuda.flash\\_sm80.") != std::string::npos);
+  for (Json& json : results.json["rows"]) json["speedup"] = nullptr;
+  CHECK(markdown_report({results}).find("Bold") == std::string::npos);
 }
 
 TEST_CASE("markdown: a default that the sweep does not name is not in the heading", "[results][markdown]") {

@@ -11,7 +11,7 @@ using inferometer::test::sample_record;
 
 namespace {
 
-constexpr const char* kShare = "kv_token_share_of_pool_ratio";
+constexpr const char* kShare = "kv_token_share_of_allocated_ratio";
 
 Record simulated() {
   Record record = sample_record();
@@ -37,7 +37,7 @@ TEST_CASE("metrics: a value is shown in the unit of its name's suffix", "[result
 }
 
 TEST_CASE("metrics: a label has words for underscores and no unit", "[results][metrics]") {
-  CHECK(metric_label(kShare) == "kv token share of pool");
+  CHECK(metric_label(kShare) == "kv token share of allocated");
   CHECK(metric_label("output_tokens_per_s") == "output tokens");
   CHECK(metric_label("quantization_rel_error") == "quantization rel error");
   CHECK(metric_label("preemptions") == "preemptions");

@@ -23,9 +23,10 @@ Record timed(const std::string& id, double ns) {
 TEST_CASE("speedup: baseline over row, with the widest interval of both", "[results][speedup]") {
   const auto found = speedup(timed("a", 100), timed("b", 300));
   REQUIRE(found);
+  REQUIRE(found->interval);
   CHECK(found->ratio == Approx(3));
-  CHECK(found->low == Approx(270.0 / 120.0));  // baseline at its fastest, row at its slowest
-  CHECK(found->high == Approx(360.0 / 90.0));
+  CHECK(found->interval->low == Approx(270.0 / 120.0));  // baseline at its fastest, row at its slowest
+  CHECK(found->interval->high == Approx(360.0 / 90.0));
 }
 
 TEST_CASE("speedup: an amortized headline is compared with the other row's amortized time", "[results][speedup]") {
@@ -38,8 +39,9 @@ TEST_CASE("speedup: an amortized headline is compared with the other row's amort
   baseline.timing->amortized = AmortizedTiming{.launches = 10, .mean_ns = 280, .input_sets = 1};
   const auto found = speedup(row, baseline);
   REQUIRE(found);
+  REQUIRE(found->interval);
   CHECK(found->ratio == Approx(280.0 / 50));
-  CHECK(found->low == Approx(280.0 / 50 * 0.9 / 1.2));  // the interval is the isolated one's, relative
+  CHECK(found->interval->low == Approx(280.0 / 50 * 0.9 / 1.2));  // the interval is the isolated one's, relative
 
   SECTION("and isolated with isolated where one of them has no other") {
     baseline.timing->amortized.reset();
@@ -47,12 +49,24 @@ TEST_CASE("speedup: an amortized headline is compared with the other row's amort
   }
 }
 
+TEST_CASE("speedup: a median without an interval leaves the ratio, and no interval of it", "[results][speedup]") {
+  Record once = timed("a", 100);
+  once.timing->isolated.ci_low_ns = once.timing->isolated.ci_high_ns = std::nullopt;
+  for (const auto& [row, baseline] : {std::pair(once, timed("b", 300)), std::pair(timed("b", 100), once)}) {
+    const auto found = speedup(row, baseline);
+    REQUIRE(found);
+    CHECK_FALSE(found->interval);
+    CHECK(found->ratio == Approx(baseline.timing->headline_ns / row.timing->headline_ns));
+  }
+}
+
 TEST_CASE("speedup: the baseline itself is exactly 1", "[results][speedup]") {
   const auto found = speedup(timed("a", 100), timed("a", 100));
   REQUIRE(found);
+  REQUIRE(found->interval);
   CHECK(found->ratio == 1);
-  CHECK(found->low == 1);
-  CHECK(found->high == 1);
+  CHECK(found->interval->low == 1);
+  CHECK(found->interval->high == 1);
 }
 
 TEST_CASE("speedup: none where either row is suspect, failed or absent", "[results][speedup]") {

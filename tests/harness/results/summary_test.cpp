@@ -12,6 +12,7 @@ Json row(const char* variant, Json metrics, Json speedup = nullptr) {
   return {{"operator", "kv_memory"},
           {"variant", variant},
           {"speedup", std::move(speedup)},
+          {"work", {{"flops", 0.0}, {"bytes", 0.0}, {"arithmetic", "f32"}}},
           {"metrics", std::move(metrics)}};
 }
 
@@ -38,9 +39,19 @@ TEST_CASE("summary: the first headline metric is the first that the file holds",
 }
 
 TEST_CASE("summary: with a baseline, speed-ups and no metric", "[results]") {
-  const Json rows = {row("cpu.paged", {{"preemptions", 7}}, 2.0), row("cpu.reserve_max", {{"preemptions", 0}}, 1.0)};
+  Json rows = {row("cpu.paged", {{"preemptions", 7}}, 2.0), row("cpu.reserve_max", {{"preemptions", 0}}, 1.0)};
+  for (Json& timed : rows) timed["work"]["bytes"] = 8.0;
   CHECK(summary_lines(results({{"baseline", "cpu.reserve_max"}}, rows)) ==
         Lines{"cpu.paged: 2.00x to 2.00x as fast as cpu.reserve_max, median 2.00x, over 1 problems"});
+}
+
+TEST_CASE("summary: of a simulation the metric, though it has a baseline", "[results]") {
+  Json rows = {row("cpu.paged", {{"preemptions", 7}}, 0.06), row("cpu.reserve_max", {{"preemptions", 0}}, 1.0)};
+  rows.push_back(row("cpu.failed", Json::object()));
+  rows.back()["work"] = nullptr;
+  CHECK(summary_lines(results({{"baseline", "cpu.reserve_max"}}, rows)) ==
+        Lines{"cpu.paged: preemptions 7 to 7, median 7, over 1 problems",
+              "cpu.reserve_max: preemptions 0 to 0, median 0, over 1 problems"});
 }
 
 TEST_CASE("summary: without rows or headline metrics there is nothing to say", "[results]") {

@@ -86,12 +86,22 @@ TEST_CASE("table: headline metrics stand behind the speed-up", "[results][table]
   CHECK(lines[4] == "cuda.flash_sm80  80.0 us  1.0 %  50.0 TFLOP/s  7 % compute    1.00x       1.2e-02  3.0e-04  ok");
 }
 
+TEST_CASE("table: without a speed-up there is no column for it, without an interval no width", "[results][table]") {
+  Example example;
+  example.add("b", 512, Status::ok, "");  // its baseline was not measured
+  IsolatedTiming& timing = example.records.at("b").timing->isolated;
+  timing.ci_low_ns = timing.ci_high_ns = timing.ci_half_width_ratio = std::nullopt;
+  const auto lines = lines_of(result_table(example.sweep, example.records, false, 0));
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[1] == "variant             time  +-          rate      ceiling    error  status");
+  CHECK(lines[2] == "cuda.flash_sm80  80.0 us   -  50.0 TFLOP/s  7 % compute  3.0e-04  ok");
+}
+
 TEST_CASE("table: the metrics of a simulation come first, and columns that it leaves empty go", "[results][table]") {
   Example example;
   example.add("a", 512, Status::ok, "");
   example.add("b", 512, Status::error, "no such trace");
   example.sweep.operator_name = "kv_memory";
-  for (SweepRow& row : example.sweep.rows) row.baseline_id.clear();
   for (auto& [id, record] : example.records) {
     record.work = Work{};
     record.rates.reset();
@@ -100,13 +110,13 @@ TEST_CASE("table: the metrics of a simulation come first, and columns that it le
   Record& ok = example.records.at("a");
   ok.timing->amortized.reset();
   ok.timing->isolated.cache = CacheMode::warm;
-  ok.metrics = {{"steps", 40}, {"preemptions", 3}, {"kv_token_share_of_pool_ratio", 0.931}};
+  ok.metrics = {{"steps", 40}, {"preemptions", 3}, {"kv_token_share_of_allocated_ratio", 0.931}};
   const auto lines = lines_of(result_table(example.sweep, example.records, false, 0));
   REQUIRE(lines.size() == 5);
-  CHECK(lines[1] == "                 kv token share");
-  CHECK(lines[2] == "variant                 of pool  preemptions     time     +-    error  status");
-  CHECK(lines[3] == "cuda.flash_sm80          93.1 %            3  80.0 us  1.0 %  3.0e-04  ok");
-  CHECK(lines[4] == "cuda.flash_sm80               -            -        -      -  3.0e-04  error: no such trace");
+  CHECK(lines[1] == "                 kv token share               simulation");
+  CHECK(lines[2] == "variant            of allocated  preemptions        time     +-    error  status");
+  CHECK(lines[3] == "cuda.flash_sm80          93.1 %            3     80.0 us  1.0 %  3.0e-04  ok");
+  CHECK(lines[4] == "cuda.flash_sm80               -            -           -      -  3.0e-04  error: no such trace");
 }
 
 TEST_CASE("table: a default that the sweep does not name is not in the heading", "[results][table]") {
