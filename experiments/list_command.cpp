@@ -38,11 +38,14 @@ Json operators_json() {
     Json aliases = Json::array();
     for (const FieldAlias& alias : op->aliases)
       aliases.push_back({{"name", alias.name}, {"targets", words(alias.targets)}});
+    Json metrics = Json::array();
+    for (const MetricInfo& metric : op->metric_docs) metrics.push_back({{"name", metric.name}, {"doc", metric.doc}});
     operators.push_back({{"name", op->name},
                          {"summary", op->summary},
                          {"reference", op->reference},
                          {"fields", fields},
-                         {"aliases", aliases}});
+                         {"aliases", aliases},
+                         {"metrics", metrics}});
   }
   return operators;
 }
@@ -59,6 +62,9 @@ std::string operators_text() {
     for (const FieldAlias& alias : op->aliases)
       lines.push_back({std::string(alias.name), "alias", "", "sets " + joined(words(alias.targets))});
     text += aligned(lines, 2);
+    Lines metrics;  // their names are longer than those of fields
+    for (const MetricInfo& metric : op->metric_docs) metrics.push_back({metric.name, "metric", metric.doc});
+    text += aligned(metrics, 2);
   }
   return text;
 }

@@ -52,6 +52,7 @@ struct Field {
   std::vector<std::string> words = no_words();  // allowed, for a text field; empty: any text
   double real_min = 0;
   double real_max = std::numeric_limits<double>::max();
+  bool default_unsaid = false;  // a table's heading leaves the default out even where a sweep names the field
 };
 
 // A name that sets several fields at once: seq_len for q_len and kv_len.
@@ -67,6 +68,7 @@ struct FieldInfo {
   std::string doc;
   Value default_value;
   std::vector<std::string> allowed;  // dtypes or words; empty: no such list
+  bool default_unsaid = false;
 };
 
 // Reads `given` into a Problem, field by field; aliases are expanded first.

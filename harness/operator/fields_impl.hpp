@@ -90,7 +90,8 @@ std::vector<FieldInfo> field_infos(const std::vector<Field<Problem>>& descriptio
                        .type = std::string(detail::type_name<std::remove_cvref_t<decltype(defaults.*member)>>()),
                        .doc = std::string(field.doc),
                        .default_value = detail::as_value(defaults.*member),
-                       .allowed = field.words.empty() ? detail::dtype_names(field.dtypes) : field.words});
+                       .allowed = field.words.empty() ? detail::dtype_names(field.dtypes) : field.words,
+                       .default_unsaid = field.default_unsaid});
     };
     std::visit(add, field.member);
   }

@@ -52,6 +52,12 @@ struct Metric {
   double value = 0;
 };
 
+// A metric as `list operators` shows it: how it is defined, in a line.
+struct MetricInfo {
+  std::string name;
+  std::string doc;
+};
+
 // What an author writes. `Problem` comes validated; functions may throw ProblemError from `validate` only.
 template <class Op>
 struct OperatorSpec {
@@ -80,6 +86,7 @@ struct OperatorSpec {
   // Figures beside the time, from the outputs of a run that passed: one host pointer a tensor, null for inputs.
   std::vector<Metric> (*metrics)(const Problem&, const Inputs&, std::span<const void* const> tensors,
                                  int threads) = nullptr;
+  std::vector<MetricInfo> metric_docs = {};  // all that `metrics` can return
   // Those that tables show, at most five, the most telling one first; the results file holds all.
   std::vector<std::string> headline_metrics = {};
 };
@@ -103,6 +110,7 @@ struct Operator {
   std::function<std::vector<Metric>(const void* problem, const Inputs&, std::span<const void* const> tensors,
                                     int threads)>
       metrics;
+  std::vector<MetricInfo> metric_docs;
   std::vector<std::string> headline_metrics;
 };
 
@@ -120,6 +128,7 @@ struct RegisterOperator {
     op.reference = spec.reference;
     op.fields = field_infos(spec.fields);
     op.aliases = spec.aliases;
+    op.metric_docs = spec.metric_docs;
     op.headline_metrics = spec.headline_metrics;
     op.parse = [spec](const Fields& given) -> std::shared_ptr<const void> {
       auto problem = std::make_shared<Problem>(problem_from_fields(spec.fields, spec.aliases, given));

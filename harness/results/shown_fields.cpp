@@ -32,7 +32,7 @@ Fields unnamed_defaults(const Json& config, std::string_view operator_name) {
   const auto named = named_fields(config, *op);
   Fields defaults;
   for (const FieldInfo& field : op->fields)
-    if (!named.contains(field.name)) defaults.emplace_back(field.name, field.default_value);
+    if (field.default_unsaid || !named.contains(field.name)) defaults.emplace_back(field.name, field.default_value);
   return defaults;
 }
 

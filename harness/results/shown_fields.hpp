@@ -16,7 +16,8 @@ struct ShownFields {
 };
 
 // Each field once, in the operator's order. A field that has the operator's default in all rows is shown only where
-// `config`, the config of the sweep, names it: what nobody asked about is no part of the question.
+// `config`, the config of the sweep, names it: what nobody asked about is no part of the question. Nor then, if the
+// field says that its default goes without saying.
 ShownFields shown_fields(const Json& config, std::string_view operator_name, const std::vector<const Fields*>& rows);
 
 // Null when there is no such field.

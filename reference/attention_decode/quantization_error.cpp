@@ -16,11 +16,14 @@ using Problem = AttentionDecodeProblem;
 using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 constexpr std::int64_t kQueries = 16;
-constexpr std::int64_t kMostKeys = std::int64_t{1} << 18;  // a few seconds of one core
-constexpr std::int64_t kPartKeys = 512;                    // held at once by a thread
+constexpr std::int64_t kMostKeys = std::int64_t{1} << 18;  // of a set
+constexpr std::int64_t kSetKeys = std::int64_t{1} << 19;   // of all sets, but for the least number of them
+constexpr std::int64_t kLeastSets = 4;
+constexpr std::int64_t kMostSets = 16;
+constexpr std::int64_t kPartKeys = 512;  // held at once by a thread
 constexpr std::int64_t kChannelsPerOutlier = 32;
 constexpr double kOutlierStddev = 10;
-enum : std::uint64_t { kQueryStream = 1'000, kKeyStream, kValueStream, kChannelStream };  // no tensor has their numbers
+enum : std::uint64_t { kQueryStream = 1'000, kKeyStream, kValueStream, kChannelStream, kSetStream };  // no tensor's
 
 // Standard deviation of each channel of the keys: 10 in every 32nd, where chance has it, and 1 in the others.
 std::vector<float> channel_scales(const Problem& p, std::uint64_t seed) {
@@ -138,19 +141,18 @@ class Attention {
   Rows queries_;
 };
 
-double relative_error(const Sums& sums, const Rows& exact) { return (sums.outputs() - exact).norm() / exact.norm(); }
+// Squares of relative errors.
+struct Squares {
+  double both = 0;
+  double keys = 0;
+};
 
-}  // namespace
+double relative_square(const Sums& sums, const Rows& exact) {
+  return (sums.outputs() - exact).squaredNorm() / exact.squaredNorm();
+}
 
-QuantizationError quantization_error(const Problem& p, std::uint64_t seed, int threads) {
-  const std::int64_t visible = p.window_left < 0 ? p.context : std::min(p.context, p.window_left + 1);
-  const std::int64_t keys = std::min(visible, kMostKeys);
-  const Attention attention(p, seed);
-  std::vector<Part> parts(static_cast<std::size_t>((keys + kPartKeys - 1) / kPartKeys));
-  parallel_for(std::ssize(parts), threads, [&](std::int64_t i) {
-    const std::int64_t begin = i * kPartKeys;
-    parts[static_cast<std::size_t>(i)] = attention.attend(begin, std::min(kPartKeys, keys - begin));
-  });
+// Of one set of keys, values and queries, from its parts.
+Squares squares_of(std::span<const Part> parts) {
   Part all = parts.front();
   for (std::size_t i = 1; i < parts.size(); ++i) {  // in their order: the same sums for any number of threads
     all.exact.add(parts[i].exact);
@@ -158,7 +160,35 @@ QuantizationError quantization_error(const Problem& p, std::uint64_t seed, int t
     all.both.add(parts[i].both);
   }
   const Rows exact = all.exact.outputs();
-  return {.both = relative_error(all.both, exact), .keys = relative_error(all.keys, exact)};
+  return {.both = relative_square(all.both, exact), .keys = relative_square(all.keys, exact)};
+}
+
+}  // namespace
+
+QuantizationError quantization_error(const Problem& p, std::uint64_t seed, int threads) {
+  const std::int64_t visible = p.window_left < 0 ? p.context : std::min(p.context, p.window_left + 1);
+  const std::int64_t keys = std::min(visible, kMostKeys);
+  const std::int64_t sets = std::clamp(kSetKeys / keys, kLeastSets, kMostSets);
+  const std::int64_t parts_of_set = (keys + kPartKeys - 1) / kPartKeys;
+  std::vector<Attention> attentions;
+  attentions.reserve(static_cast<std::size_t>(sets));
+  for (std::int64_t set = 0; set < sets; ++set)
+    attentions.emplace_back(p, stream_key(seed, kSetStream + static_cast<std::uint64_t>(set)));
+  std::vector<Part> parts(static_cast<std::size_t>(sets * parts_of_set));
+  parallel_for(std::ssize(parts), threads, [&](std::int64_t i) {
+    const std::int64_t begin = i % parts_of_set * kPartKeys;
+    const Attention& attention = attentions[static_cast<std::size_t>(i / parts_of_set)];
+    parts[static_cast<std::size_t>(i)] = attention.attend(begin, std::min(kPartKeys, keys - begin));
+  });
+  Squares sum;
+  for (std::int64_t set = 0; set < sets; ++set) {
+    const auto first = static_cast<std::size_t>(set * parts_of_set);
+    const Squares one = squares_of(std::span(parts).subspan(first, static_cast<std::size_t>(parts_of_set)));
+    sum.both += one.both;
+    sum.keys += one.keys;
+  }
+  const auto count = static_cast<double>(sets);
+  return {.both = std::sqrt(sum.both / count), .keys = std::sqrt(sum.keys / count)};
 }
 
 std::vector<Metric> decode_metrics(const Problem& p, const Inputs& inputs, std::span<const void* const> /*tensors*/,

@@ -14,16 +14,18 @@
 
 namespace inferometer {
 
-// Relative L2 errors of O against the same attention over keys and values that were never rounded.
+// Relative L2 errors of O against the same attention over keys and values that were never rounded: root mean squares
+// over the sets they are taken of.
 struct QuantizationError {
   double both = 0;  // keys and values quantised
   double keys = 0;  // keys alone
 };
 
-// kv_bits 8 and 4. One KV head with `context` tokens and 16 queries that see what the newest query sees (window,
-// soft cap), all made from `seed`, quantised as layout.hpp says and computed in f64. Keys and values are normal of
-// standard deviation 1, every 32nd channel of the keys of 10; queries are scaled for scores of standard deviation 1.
-// Of more than 2^18 keys, 2^18 are taken. The same for any number of threads.
+// kv_bits 8 and 4. A set is one KV head with `context` tokens and 16 queries that see what the newest query sees
+// (window, soft cap), quantised as layout.hpp says and computed in f64. Keys and values are normal of standard
+// deviation 1, every 32nd channel of the keys of 10; queries are scaled for scores of standard deviation 1. Of more
+// than 2^18 keys, 2^18 are taken. Where the outliers fall among the groups moves the error of one set, so that several
+// are drawn from `seed`: 16 of up to 2^15 keys, 4 from 2^17 keys on. The same for any number of threads.
 QuantizationError quantization_error(const AttentionDecodeProblem& problem, std::uint64_t seed, int threads);
 
 // quantization_rel_error and quantization_rel_error_keys; none for kv_bits 16.

@@ -143,7 +143,7 @@ std::vector<Metric> kv_append_metrics(const KvAppendProblem& problem, const Inpu
     sums.error += square.error;
     sums.value += square.value;
   }
-  return {{.name = "quantization_rel_error", .value = std::sqrt(sums.error / sums.value)}};
+  return {{.name = "storage_rel_error", .value = std::sqrt(sums.error / sums.value)}};
 }
 
 }  // namespace inferometer

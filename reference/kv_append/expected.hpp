@@ -16,7 +16,7 @@ namespace inferometer {
 std::vector<ExpectedSpan> expect_kv_append(const KvAppendProblem& problem, const Inputs& inputs, std::uint64_t seed,
                                            int threads);
 
-// quantization_rel_error of a quantised cache: root mean square of what the cache is worth minus what was appended,
+// storage_rel_error of a quantised cache: root mean square of what the cache is worth minus what was appended,
 // over that of what was appended; over the same kind of sample. Nothing with kv_bits 16.
 std::vector<Metric> kv_append_metrics(const KvAppendProblem& problem, const Inputs& inputs,
                                       std::span<const void* const> tensors, int threads);

@@ -165,6 +165,30 @@ std::vector<Metric> metrics(const Problem& p, const Inputs&, std::span<const voi
   return ledger_metrics(p, ledger_of(tensors));
 }
 
+// Slot-steps: slots of the pool, one a token, summed over steps.
+const std::vector<MetricInfo> kMetricDocs = {
+    {"kv_token_share_of_pool_ratio", "slot-steps that hold a token of a running request, of all slot-steps"},
+    {"kv_token_share_of_pool_under_load_ratio", "kv_token_share_of_pool_ratio over the steps in which a request waits"},
+    {"kv_token_share_of_allocated_ratio", "slot-steps that hold a token, of those that requests have taken"},
+    {"reserved_share_ratio", "slot-steps taken for a token still to come, of all"},
+    {"internal_share_ratio", "slot-steps taken for a request that will never fill them, of all"},
+    {"external_share_ratio", "slot-steps free but of no use to the request whose turn it is, of all"},
+    {"cached_share_ratio", "slot-steps kept for prompts that may begin alike, of all"},
+    {"free_share_ratio", "slot-steps free, of all"},
+    {"shared_saved_ratio", "slot-steps that sharing of blocks saves, over all"},
+    {"reused_prompt_ratio", "prompt tokens found in the cache at first admission, of all prompt tokens"},
+    {"admitted_mean", "requests that run at once, mean over steps"},
+    {"admitted_under_load_mean", "admitted_mean over the steps in which a request waits"},
+    {"admitted_peak", "most requests that ran at once"},
+    {"requests_seen", "requests of the trace"},
+    {"refusals", "requests longer than the model or the pool allows, or without a prompt"},
+    {"preemptions", "times that a running request gave up all its slots, to be computed again"},
+    {"recomputed_tokens", "tokens lost to preemptions"},
+    {"steps", "steps of the simulation: each running request computes one token"},
+    {"loaded_steps", "steps in which a request waits"},
+    {"pool_slots", "tokens that the pool holds"},
+    {"token_bytes", "bytes of one token's keys and values"}};
+
 const RegisterOperator<KvMemory> registered{{
     .summary = "what a policy for KV-cache memory wastes on a trace of requests",
     .fields = kFields,
@@ -180,6 +204,7 @@ const RegisterOperator<KvMemory> registered{{
     .tolerance = &tolerance,
     .audit = &audit,
     .metrics = &metrics,
+    .metric_docs = kMetricDocs,
     .headline_metrics = {"kv_token_share_of_pool_under_load_ratio", "kv_token_share_of_allocated_ratio",
                          "admitted_under_load_mean", "preemptions", "refusals"},
 }};

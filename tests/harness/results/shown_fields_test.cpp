@@ -28,6 +28,20 @@ TEST_CASE("shown fields: the default in all rows says nothing, unless the sweep 
   CHECK(fixed(R"({"axes": {"seq_len": [1]}})") == Names{"q_len", "kv_len", "head_dim"});
 }
 
+TEST_CASE("shown fields: the format of a cache is said only where it is not the plain one", "[results]") {
+  const auto row = [](const char* format) {
+    return Fields{{"kv_bits", std::int64_t{8}}, {"kv_format", Value(format)}};
+  };
+  const Json config = {{"fixed", {{"kv_bits", 8}}}, {"axes", {{"kv_format", {"integer", "fp8_e4m3"}}}}};
+  const Fields integer = row("integer");
+  const Fields fp8 = row("fp8_e4m3");
+  for (const char* op : {"attention_decode", "kv_append"}) {
+    CHECK(shown_fields(config, op, {&integer, &integer}).fixed == Names{"kv_bits"});
+    CHECK(shown_fields(config, op, {&fp8, &fp8}).fixed == Names{"kv_bits", "kv_format"});
+    CHECK(shown_fields(config, op, {&integer, &fp8}).varying == Names{"kv_format"});
+  }
+}
+
 TEST_CASE("shown fields: a field that varies is shown, whatever its values", "[results]") {
   const Fields one = prefill(1);
   Fields two = prefill(2);

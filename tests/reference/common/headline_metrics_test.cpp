@@ -1,4 +1,4 @@
-// Headline metrics are names only: these rows hold them against what the operators report.
+// Headline metrics and descriptions are by name: these rows hold them against what the operators report.
 #include <algorithm>
 
 #include "harness/operator/registry.hpp"
@@ -26,9 +26,13 @@ std::vector<Metric> metrics_of(const Operator& op, const Example& example) {
   return op.metrics(problem.get(), Inputs(specs, 1), tensors, 2);
 }
 
+bool has(const auto& metrics, const std::string& name) {
+  return std::any_of(metrics.begin(), metrics.end(), [&](const auto& metric) { return metric.name == name; });
+}
+
 }  // namespace
 
-TEST_CASE("operators: every headline metric is one that a row reports", "[reference]") {
+TEST_CASE("operators: headline metrics and descriptions are of metrics that a row reports", "[reference]") {
   const std::vector<Example> examples = {
       {"kv_memory", "cpu.reserve_max", {{"requests", std::int64_t{100}}}},
       {"attention_decode", "cpu.naive", {{"context", std::int64_t{16}}, {"kv_bits", std::int64_t{8}}}},
@@ -42,7 +46,13 @@ TEST_CASE("operators: every headline metric is one that a row reports", "[refere
     const std::vector<Metric> metrics = metrics_of(*op, *example);
     for (const std::string& name : op->headline_metrics) {
       INFO(name);
-      CHECK(std::any_of(metrics.begin(), metrics.end(), [&](const Metric& metric) { return metric.name == name; }));
+      CHECK(has(metrics, name));
+    }
+    CHECK(metrics.size() == op->metric_docs.size());
+    for (const MetricInfo& info : op->metric_docs) {
+      INFO(info.name);
+      CHECK(has(metrics, info.name));
+      CHECK_FALSE(info.doc.empty());
     }
   }
 }

@@ -102,7 +102,7 @@ TEST_CASE("kv_append cpu.naive: every head_dim that is a multiple of 8 passes", 
     }
 }
 
-TEST_CASE("kv_append: quantization_rel_error is that of the format", "[kv_append][reference]") {
+TEST_CASE("kv_append: storage_rel_error is that of the format", "[kv_append][reference]") {
   const auto error_of = [](std::int64_t kv_bits, const char* format, std::int64_t group) {
     const Fields fields = {{"new_tokens", number(64)},
                            {"kv_heads", number(4)},
@@ -118,7 +118,7 @@ TEST_CASE("kv_append: quantization_rel_error is that of the format", "[kv_append
       tensors.push_back(spec.role == Role::output ? run.raw.at(spec.name).data() : nullptr);
     const std::vector<Metric> metrics = op.metrics(problem.get(), Inputs(specs, 1), tensors, 2);
     REQUIRE(metrics.size() == 1);
-    CHECK(metrics[0].name == "quantization_rel_error");
+    CHECK(metrics[0].name == "storage_rel_error");
     return metrics[0].value;
   };
   // Rounding errs by step / sqrt(12). The greatest of 128 near-normal values is about 2.5 standard deviations, so that
