@@ -13,7 +13,11 @@ void visit(Json& json, const std::string& path, std::vector<std::string>& found)
   } else if (json.is_object()) {
     for (auto& [key, value] : json.items()) visit(value, path.empty() ? key : path + "." + key, found);
   } else if (json.is_array()) {
-    for (std::size_t i = 0; i < json.size(); ++i) visit(json[i], path + "[" + std::to_string(i) + "]", found);
+    for (std::size_t i = 0; i < json.size(); ++i) {
+      std::string element = path;
+      element.append("[").append(std::to_string(i)).append("]");
+      visit(json[i], element, found);
+    }
   }
 }
 

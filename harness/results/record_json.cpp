@@ -196,7 +196,9 @@ Json record_json(const Record& record) {
   for (const std::string& path : null_non_finite(json)) {
     const std::string flag = path + " was not a finite number";
     std::string reason = text_from(json["reason"]);
-    if (reason.find(flag) == std::string::npos) json["reason"] = reason.empty() ? flag : reason + "; " + flag;
+    if (reason.find(flag) != std::string::npos) continue;
+    if (!reason.empty()) reason.append("; ");
+    json["reason"] = reason.append(flag);
   }
   return json;
 }

@@ -147,12 +147,12 @@ std::string read_text_file(const std::string& path, std::size_t max_bytes, const
   // C streams: they say why an open or a read failed, a folder and a pipe included.
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (file == nullptr) throw ConfigError(path + ": cannot be opened: " + std::strerror(errno));
+  const std::string too_large = ": larger than " + std::to_string(max_bytes >> 20) + " MiB, which no " + kind + " is";
   std::string text;
   std::vector<char> buffer(std::size_t{1} << 16);
   while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
     text.append(buffer.data(), count);
-    if (text.size() > max_bytes)
-      throw ConfigError(path + ": larger than " + std::to_string(max_bytes >> 20) + " MiB, which no " + kind + " is");
+    if (text.size() > max_bytes) throw ConfigError(path + too_large);
   }
   if (std::ferror(file.get()) != 0) throw ConfigError(path + ": cannot be read: " + std::strerror(errno));
   return text;

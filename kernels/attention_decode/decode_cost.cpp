@@ -49,10 +49,11 @@ double rounds(std::int64_t blocks, Latency latency, int blocks_per_sm, int sm_co
   const std::int64_t wave = std::int64_t{blocks_per_sm} * sm_count;
   const auto wave_rounds = std::max(static_cast<double>(blocks_per_sm), latency.lone + latency.more * blocks_per_sm);
   const std::int64_t rest = blocks % wave;
-  double sum = static_cast<double>(blocks / wave) * wave_rounds;
+  const std::int64_t whole_waves = blocks / wave;
+  double sum = static_cast<double>(whole_waves) * wave_rounds;
   if (rest > 0) {
-    const auto busiest = static_cast<double>((rest + sm_count - 1) / sm_count);
-    sum += std::max(static_cast<double>(rest) / sm_count, latency.lone + latency.more * busiest);
+    const std::int64_t busiest = (rest + sm_count - 1) / sm_count;
+    sum += std::max(static_cast<double>(rest) / sm_count, latency.lone + latency.more * static_cast<double>(busiest));
   }
   return sum;
 }
@@ -61,13 +62,15 @@ double rounds(std::int64_t blocks, Latency latency, int blocks_per_sm, int sm_co
 
 double cost_of(const Cut& cut, KvFormat format, int blocks_per_sm, int sm_count) {
   // Keys that the warps of a block take in one turn; a part that fills no whole turn leaves warps idle.
-  const std::int64_t turn = (cut.wide ? 8 : 4) * (format == KvFormat::half ? kPartKeys / 2 : kPartKeys);
-  const auto keys = static_cast<double>((cut.keys + turn - 1) / turn * turn);
+  const std::int64_t warps = cut.wide ? 8 : 4;
+  const std::int64_t turn = warps * (format == KvFormat::half ? kPartKeys / 2 : kPartKeys);
+  const std::int64_t keys = (cut.keys + turn - 1) / turn * turn;
   const std::int64_t wave = std::int64_t{blocks_per_sm} * sm_count;
-  double fixed = kBlockKeys * static_cast<double>((cut.blocks + wave - 1) / wave);
+  const std::int64_t waves = (cut.blocks + wave - 1) / wave;
+  double fixed = kBlockKeys * static_cast<double>(waves);
   if (cut.parts > 1)
     fixed += (cut.cluster ? kClusterKeys : kGlobalKeys) + kPartKeysEach * static_cast<double>(cut.parts);
-  return rounds(cut.blocks, latency_of(format, cut.wide), blocks_per_sm, sm_count) * keys +
+  return rounds(cut.blocks, latency_of(format, cut.wide), blocks_per_sm, sm_count) * static_cast<double>(keys) +
          fixed * keys_per_half_key(format);
 }
 

@@ -27,8 +27,8 @@ constexpr std::int64_t kMostParts = 4096;
 // Long parts of a 16-bit cache in many waves run about 1 % faster in wide form.
 constexpr std::int64_t kWideWaves = 6;
 constexpr std::int64_t kWideKeys = 4096;
-constexpr std::int64_t kWideTurn = 128;             // keys that its warps take at once
-constexpr std::size_t kWideSmemBytes = 227 * 1024;  // that it may take of an SM
+constexpr std::int64_t kWideTurn = 128;                          // keys that its warps take at once
+constexpr std::size_t kWideSmemBytes = std::size_t{227} * 1024;  // that it may take of an SM
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 

@@ -27,7 +27,7 @@ struct Plan {
   std::int64_t keys_per_part = 0;  // 0: each sequence is cut evenly into `parts`
   bool cluster = false;            // the parts of a unit are a thread block cluster
 
-  std::int64_t block_rows() const { return 8 * kernel.row_tiles; }
+  std::int64_t block_rows() const { return std::int64_t{8} * kernel.row_tiles; }
   std::int64_t blocks() const { return units * parts; }
 
   // Workspace, in this order: arrivals, states, outputs, each from a 256-byte boundary. Nothing when parts is 1 or the
