@@ -1,5 +1,5 @@
 // The end of a unit: the warps' results become the block's, the blocks' become the output. The blocks of a unit are a
-// cluster and read each other's shared memory, or, where that cannot be, meet in global memory.
+// cluster and write into each other's shared memory, or, where that cannot be, meet in global memory.
 #pragma once
 
 #include <cstdint>
