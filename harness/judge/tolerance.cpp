@@ -49,10 +49,12 @@ Tolerance dot_product_tolerance(Dtype stored, std::int64_t terms, std::int64_t r
 //    terms each; one rescaling of 2 u for each of some ten rises of the running maximum.
 // An element of O within 5.5 root mean squares of its row takes 5.5 u by its own rounding, and 5.5 deviations of the
 // rounding of S and P, 5.5 * 0.42 sqrt(6) u = 5.7 u: 12 u, six times the relative bound.
-Tolerance attention_output_tolerance(Dtype dtype, std::int64_t head_dim, std::int64_t keys) {
+Tolerance attention_output_tolerance(Dtype dtype, std::int64_t head_dim, std::int64_t keys, std::int64_t v_head_dim) {
+  const std::int64_t row_elements = v_head_dim == 0 ? head_dim : v_head_dim;
   const double f32_steps = accumulation_error(head_dim) + 2.0 * accumulation_error(keys) + 32.0 * kUnitF32;
   const double relative = 2.0 * unit_roundoff(dtype) + f32_steps;
-  return {.rel_l2 = relative, .max_error_over_rms = 6.0 * relative, .row_rel_l2 = row_tolerance(relative, head_dim)};
+  return {
+      .rel_l2 = relative, .max_error_over_rms = 6.0 * relative, .row_rel_l2 = row_tolerance(relative, row_elements)};
 }
 
 // L_i = m + log(l). The error is absolute: that of the scores, averaged with the weights p_j, and the relative error of

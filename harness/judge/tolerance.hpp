@@ -16,9 +16,10 @@ double accumulation_error(std::int64_t terms);
 // of the spans that are judged.
 Tolerance dot_product_tolerance(Dtype stored, std::int64_t terms, std::int64_t row_elements);
 
-// O of attention over at most `keys` keys; spans of head_dim elements. The unnormalised P may be rounded to `dtype`
-// before P V (flash kernels), or S as well (kernels that store it), and O is.
-Tolerance attention_output_tolerance(Dtype dtype, std::int64_t head_dim, std::int64_t keys);
+// O of attention over at most `keys` keys; spans of v_head_dim elements (0: head_dim). The unnormalised P may be rounded
+// to `dtype` before P V (flash kernels), or S as well (kernels that store it), and O is.
+Tolerance attention_output_tolerance(Dtype dtype, std::int64_t head_dim, std::int64_t keys,
+                                     std::int64_t v_head_dim = 0);
 
 // Log-sum-exp of the scores, in f32. `scores`: the type in which the kernel may hold S: f32 in fused kernels.
 Tolerance log_sum_exp_tolerance(Dtype scores, std::int64_t head_dim, std::int64_t keys);

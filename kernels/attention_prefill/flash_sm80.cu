@@ -29,6 +29,7 @@ std::optional<std::string> unsupported(const AttentionPrefillProblem& p) {
     return "head_dim must be a multiple of 8 up to " + std::to_string(kMaxHeadDim) + ", got " +
            std::to_string(p.head_dim);
   if (auto sentence = prefill_limits(p)) return sentence;
+  if (auto sentence = plain_prefill_only(p)) return sentence;
   const std::int64_t tiles = (p.q_len + kLeastTileQ - 1) / kLeastTileQ;
   if (p.batch * p.q_heads > kMaxBlocks / tiles)
     return "batch * q_heads * q_len / " + std::to_string(kLeastTileQ) + " must be at most " +

@@ -42,6 +42,7 @@ std::size_t workspace_bytes(const Problem& p) { return scores_bytes(p) + kCublas
 
 std::optional<std::string> unsupported(const Problem& p) {
   if (auto sentence = prefill_limits(p)) return sentence;
+  if (auto sentence = plain_prefill_only(p)) return sentence;
   constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
   if (p.q_heads * p.head_dim > kMaxInt)
     return "q_heads * head_dim must be at most " + std::to_string(kMaxInt) + ", got " +

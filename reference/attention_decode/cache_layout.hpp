@@ -9,7 +9,7 @@
 
 namespace inferometer {
 
-// Blocks that all sequences together fill, the last of each perhaps in part. Throws ProblemError past 2^63 - 1.
+// Blocks that all sequences together fill, the last of each perhaps in part.
 std::int64_t used_blocks(const AttentionDecodeProblem& problem);
 
 // Blocks of the pool: the used ones and a few free ones. Paged problems only.

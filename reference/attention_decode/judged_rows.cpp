@@ -4,21 +4,12 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/kv_cache/judged_cache.hpp"
+
 namespace inferometer {
 namespace {
 
 using Problem = AttentionDecodeProblem;
-
-struct Slot {
-  std::int64_t page;  // block of the pool, or the sequence
-  std::int64_t within;
-};
-
-Slot slot_of(const Problem& p, const Inputs& inputs, std::int64_t sequence, std::int64_t token) {
-  if (p.block_size == 0) return {.page = sequence, .within = token};
-  const auto entry = static_cast<std::size_t>(sequence * p.max_blocks() + token / p.block_size);
-  return {.page = inputs.integers("block_table")[entry], .within = token % p.block_size};
-}
 
 std::int64_t slots_of_page(const Problem& p) { return p.block_size == 0 ? p.context : p.block_size; }
 
@@ -52,12 +43,11 @@ RowsF64 read_judged_rows(const Problem& p, const Inputs& inputs, KeyOrValue whic
   const std::string_view name = which == KeyOrValue::key ? "k" : "v";
   RowsF64 rows(count, p.head_dim);
   for (std::int64_t j = 0; j < count; ++j) {
-    const auto [page, within] = slot_of(p, inputs, sequence, begin + j);
+    const auto [page, within] = judged_slot(inputs, p.block_size, p.max_blocks(), sequence, begin + j);
     if (p.kv_bits == 16) {
       const std::int64_t stride = which == KeyOrValue::key ? p.k_stride() : p.v_stride();
       const std::int64_t first = (page * slots_of_page(p) + within) * stride + kv_head * p.head_dim;
-      const std::vector<float> row = inputs.read(name, first, p.head_dim);
-      rows.row(j) = Eigen::Map<const Eigen::RowVectorXf>(row.data(), p.head_dim).cast<double>();
+      rows.row(j) = read_judged_row(inputs, name, first, p.head_dim);
       continue;
     }
     const std::int64_t place = (page * p.kv_heads + kv_head) * slots_of_page(p) + within;

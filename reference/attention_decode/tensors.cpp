@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "reference/attention_decode/cache_layout.hpp"
+#include "reference/kv_cache/block_layout.hpp"
 #include "reference/kv_cache/quantize.hpp"
 
 namespace inferometer {
@@ -44,21 +45,16 @@ Shape codes_shape(const Problem& p) {
   return {pages_of(p), p.kv_heads, slots_of(p), kv_row_bytes(kv_code(p.kv_bits, p.kv_format), p.head_dim)};
 }
 
-// What follows the first `used` elements of every row of `row`, in a tensor of `elements`.
-void add_padding(std::int64_t used, std::int64_t row, std::int64_t elements, std::vector<ElementRange>& unused) {
-  if (used < row) unused.push_back({.begin = used, .end = row, .repeats = elements / row, .stride = row});
-}
-
 std::vector<ElementRange> unused_of_cache(const Problem& p, const TensorSpec& cache, std::int64_t stride) {
   std::vector<ElementRange> unused = unused_tokens(p, stride);
-  add_padding(p.kv_heads * p.head_dim, stride, cache.elements(), unused);
+  add_row_padding(p.kv_heads * p.head_dim, stride, cache.elements(), unused);
   return unused;
 }
 
 std::vector<ElementRange> unused_of_codes(const Problem& p, const TensorSpec& codes) {
   const std::int64_t row = codes.shape.back();
   std::vector<ElementRange> unused = unused_rows(p, row);
-  add_padding(kv_code_bytes(kv_code(p.kv_bits, p.kv_format), p.head_dim), row, codes.elements(), unused);
+  add_row_padding(kv_code_bytes(kv_code(p.kv_bits, p.kv_format), p.head_dim), row, codes.elements(), unused);
   return unused;
 }
 

@@ -17,6 +17,8 @@
 #include <cstdint>
 #include <limits>
 #include <numbers>
+#include <optional>
+#include <string>
 
 #include "harness/operator/variant.hpp"
 #include "reference/attention_prefill/problem.hpp"
@@ -197,9 +199,17 @@ void run(const Problem& p, const Tensors& t, const Launch& launch) {
   }
 }
 
+std::optional<std::string> unsupported(const Problem& p) {
+  const bool dense_rows = p.k_stride() == p.kv_heads * p.head_dim && p.v_stride() == p.k_stride();
+  if (p.ragged() || p.paged() || !dense_rows || p.window_left >= 0 || p.soft_cap > 0 || p.kv_len == 0)
+    return "sequences must be of equal length, with dense contiguous keys and values, without window or soft cap";
+  return std::nullopt;
+}
+
 const RegisterVariant<AttentionPrefill> registered{{
     .name = "cpu.flash",
     .summary = "tiles of 96 queries by 64 keys, online softmax, one query per SIMD lane",
+    .unsupported = &unsupported,
     .workspace_bytes = &workspace_bytes,
     .run = &run,
 }};

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <string>
 
 #include "harness/operator/parallel.hpp"
 #include "harness/operator/variant.hpp"
@@ -76,9 +78,17 @@ void run(const Problem& p, const Tensors& t, const Launch& launch) {
   }
 }
 
+std::optional<std::string> unsupported(const Problem& p) {
+  const bool dense_rows = p.k_stride() == p.kv_heads * p.head_dim && p.v_stride() == p.k_stride();
+  if (p.ragged() || p.paged() || !dense_rows || p.window_left >= 0 || p.soft_cap > 0 || p.kv_len == 0)
+    return "sequences must be of equal length, with dense contiguous keys and values, without window or soft cap";
+  return std::nullopt;
+}
+
 const RegisterVariant<AttentionPrefill> registered{{
     .name = "cpu.naive",
     .summary = "the equation in Eigen, head by head, all scores in memory",
+    .unsupported = &unsupported,
     .workspace_bytes = &workspace_bytes,
     .run = &run,
 }};

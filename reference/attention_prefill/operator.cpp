@@ -1,179 +1,172 @@
-// attention_prefill: fields, tensors, cost, and the judge's answer in double precision.
+// attention_prefill: its fields, and which problems there are.
+#include "harness/operator/operator.hpp"
+
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "harness/judge/sample.hpp"
-#include "harness/judge/tolerance.hpp"
-#include "harness/operator/operator.hpp"
-#include "harness/operator/parallel.hpp"
+#include "reference/attention_prefill/cost.hpp"
+#include "reference/attention_prefill/expected.hpp"
 #include "reference/attention_prefill/problem.hpp"
-#include "reference/common/eigen.hpp"
+#include "reference/attention_prefill/tensors.hpp"
 
 namespace inferometer {
 namespace {
 
 using Problem = AttentionPrefillProblem;
-using Tensors = AttentionPrefillTensors;
+
+constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();  // prefix sums and block table are i32
+constexpr std::int64_t kRowAlignment = 8;                                     // elements: 16-byte accesses
+// Beyond these a cap is no cap, or leaves no score.
+constexpr double kLeastSoftCap = 1e-3;
+constexpr double kMostSoftCap = 1e6;
 
 const std::vector<Field<Problem>> kFields = {
     {.name = "batch", .member = &Problem::batch, .doc = "sequences"},
     {.name = "q_heads", .member = &Problem::q_heads, .doc = "query heads, a multiple of kv_heads"},
     {.name = "kv_heads", .member = &Problem::kv_heads, .doc = "key and value heads"},
-    {.name = "q_len", .member = &Problem::q_len, .doc = "queries per sequence, in tokens"},
-    {.name = "kv_len", .member = &Problem::kv_len, .doc = "keys per sequence, in tokens"},
+    {.name = "q_len", .member = &Problem::q_len, .doc = "queries per sequence, in tokens; with q_lens: their maximum"},
+    {.name = "kv_len",
+     .member = &Problem::kv_len,
+     .doc = "keys per sequence, in tokens; with kv_lens: their maximum",
+     .min = 0},
+    {.name = "q_lens",
+     .member = &Problem::q_lens,
+     .doc = "queries of each sequence, 0 allowed; with kv_lens, empty: q_len for all",
+     .min = 0},
+    {.name = "kv_lens",
+     .member = &Problem::kv_lens,
+     .doc = "keys of each sequence, 0 allowed; with q_lens, empty: kv_len for all",
+     .min = 0},
     {.name = "head_dim",
      .member = &Problem::head_dim,
-     .doc = "elements of one head, a multiple of 8",
+     .doc = "elements of one head of Q and K, a multiple of 8",
      .min = 8,
      .max = 256},
-    {.name = "causal", .member = &Problem::causal, .doc = "query i sees keys j <= i + kv_len - q_len only"},
+    {.name = "v_head_dim",
+     .member = &Problem::v_head_dim,
+     .doc = "elements of one head of V and O, a multiple of 8; 0: head_dim",
+     .min = 0,
+     .max = 256},
+    {.name = "block_size",
+     .member = &Problem::block_size,
+     .doc = "keys in a block of a paged cache; 0: contiguous keys and values",
+     .min = 0,
+     .max = 512},
+    {.name = "k_row_stride",
+     .member = &Problem::k_row_stride,
+     .doc = "elements from one key to the next; 0: kv_heads * head_dim",
+     .min = 0},
+    {.name = "v_row_stride",
+     .member = &Problem::v_row_stride,
+     .doc = "elements from one value to the next; 0: kv_heads * v_head_dim",
+     .min = 0},
+    {.name = "window_left",
+     .member = &Problem::window_left,
+     .doc = "causal: keys before its own that a query sees; -1: all",
+     .min = -1,
+     .max = kInt32Max},
+    {.name = "soft_cap",
+     .member = &Problem::soft_cap,
+     .doc = "bound c of scores, s becomes c tanh(s / c); 0: none",
+     .real_max = kMostSoftCap},
+    {.name = "causal",
+     .member = &Problem::causal,
+     .doc = "query i of a sequence sees keys j <= i + its kv_len - its q_len only"},
     {.name = "dtype",
      .member = &Problem::dtype,
      .doc = "element type of Q, K, V and O",
      .dtypes = {Dtype::f16, Dtype::bf16, Dtype::f32}},
 };
 
+std::int64_t longest(const std::vector<std::int64_t>& lengths) {
+  return lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
+}
+
+// A length of 1 beside a list is the default of one that was not given.
+void complete(Problem& p) {
+  if (!p.q_lens.empty() && p.q_len == 1) p.q_len = longest(p.q_lens);
+  if (!p.kv_lens.empty() && p.kv_len == 1) p.kv_len = longest(p.kv_lens);
+}
+
+void check_lengths(const Problem& p, const std::string& name, const std::vector<std::int64_t>& lengths,
+                   const std::string& maximum_name, std::int64_t maximum) {
+  if (static_cast<std::int64_t>(lengths.size()) != p.batch)
+    throw ProblemError(name, name + " must hold one length for each of the " + std::to_string(p.batch) +
+                                 " sequences of batch, as q_lens and kv_lens go together, got " +
+                                 std::to_string(lengths.size()));
+  if (maximum != longest(lengths))
+    throw ProblemError(maximum_name, maximum_name + " must be the maximum of " + name + ", " +
+                                         std::to_string(longest(lengths)) + ", got " + std::to_string(maximum));
+  std::int64_t left = kInt32Max;
+  for (const std::int64_t length : lengths) {
+    if (length > left)
+      throw ProblemError(name, name + " must sum up to at most " + std::to_string(kInt32Max) + ", got more");
+    left -= length;
+  }
+}
+
+void check_row_stride(const Problem& p, const std::string& name, std::int64_t stride, std::int64_t dim) {
+  if (stride == 0) return;
+  const std::int64_t heads = p.kv_heads * dim;
+  if (stride % kRowAlignment != 0 || stride < heads)
+    throw ProblemError(name, name + " must be 0 or a multiple of 8 from kv_heads times the elements of a head, " +
+                                 std::to_string(heads) + ", on, got " + std::to_string(stride));
+}
+
+void check_head(const std::string& name, std::int64_t dim) {
+  if (dim % 8 != 0) throw ProblemError(name, name + " must be a multiple of 8, got " + std::to_string(dim));
+}
+
+void check_paging(const Problem& p) {
+  if (!p.paged()) return;
+  checked_product("kv_len", {p.batch, p.kv_len, 2});
+  const std::int64_t blocks = pool_blocks(key_lengths(p), p.block_size);
+  if (blocks > kInt32Max)
+    throw ProblemError("block_size", "the cache must fit " + std::to_string(kInt32Max) +
+                                         " blocks, whose numbers are 32-bit, got " + std::to_string(blocks));
+  checked_product("block_size", {blocks, p.block_size, std::max(p.k_stride(), p.v_stride()), 4});
+}
+
 void validate(const Problem& p) {
-  if (p.head_dim % 8 != 0)
-    throw ProblemError("head_dim", "head_dim must be a multiple of 8, got " + std::to_string(p.head_dim));
-  if (p.q_heads % p.kv_heads != 0) {
+  check_head("head_dim", p.head_dim);
+  check_head("v_head_dim", p.v_head_dim);
+  if (p.soft_cap != 0 && p.soft_cap < kLeastSoftCap)
+    throw ProblemError("soft_cap", "soft_cap must be 0 or at least 0.001, got " + to_string(Value(p.soft_cap)));
+  if (p.window_left >= 0 && !p.causal)
+    throw ProblemError("window_left", "window_left must be -1 without causal, got " + std::to_string(p.window_left));
+  if (p.q_heads % p.kv_heads != 0)
     throw ProblemError("q_heads", "q_heads must be a multiple of kv_heads, got " + std::to_string(p.q_heads) + " and " +
                                       std::to_string(p.kv_heads));
+  if (!p.q_lens.empty() || !p.kv_lens.empty()) {
+    check_lengths(p, "q_lens", p.q_lens, "q_len", p.q_len);
+    check_lengths(p, "kv_lens", p.kv_lens, "kv_len", p.kv_len);
+    if (p.q_len == 0) throw ProblemError("q_lens", "q_lens must hold a length above 0, got zeros only");
   }
+  check_row_stride(p, "k_row_stride", p.k_row_stride, p.head_dim);
+  check_row_stride(p, "v_row_stride", p.v_row_stride, p.v_dim());
   // In bytes of f32, so that no variant's offset into a tensor, or into the scores of all heads, can overflow.
-  checked_product("q_len", {p.batch, p.q_len, p.q_heads, p.head_dim, 4});
-  checked_product("kv_len", {p.batch, p.kv_len, p.kv_heads, p.head_dim, 4});
+  checked_product("q_len", {p.batch, p.q_len, p.q_heads, std::max(p.head_dim, p.v_dim()), 4});
+  checked_product("kv_len", {p.batch, p.kv_len, std::max(p.k_stride(), p.v_stride()), 4});
   checked_product("kv_len", {p.batch, p.q_heads, p.q_len, p.kv_len, 4});
-}
-
-std::vector<TensorSpec> tensors(const Problem& p) {
-  return {{.name = "q", .dtype = p.dtype, .shape = {p.batch, p.q_len, p.q_heads, p.head_dim}},
-          {.name = "k", .dtype = p.dtype, .shape = {p.batch, p.kv_len, p.kv_heads, p.head_dim}},
-          {.name = "v", .dtype = p.dtype, .shape = {p.batch, p.kv_len, p.kv_heads, p.head_dim}},
-          {.name = "o", .role = Role::output, .dtype = p.dtype, .shape = {p.batch, p.q_len, p.q_heads, p.head_dim}},
-          {.name = "lse", .role = Role::output, .dtype = Dtype::f32, .shape = {p.batch, p.q_heads, p.q_len}}};
-}
-
-Tensors bind(const Problem&, std::span<void* const> pointers) {
-  return {
-      .q = pointers[0], .k = pointers[1], .v = pointers[2], .o = pointers[3], .lse = static_cast<float*>(pointers[4])};
-}
-
-// Two products of 2 head_dim FLOPs for each visible (query, key) pair of each query head: 4 B Hq D pairs. Causal: the
-// last n = min(q_len, kv_len) queries see kv_len - n + 1, ..., kv_len keys and the others none, so
-// pairs = n kv_len - n (n - 1) / 2.
-Work work(const Problem& p) {
-  const auto n = static_cast<double>(std::min(p.q_len, p.kv_len));
-  const auto kv_len = static_cast<double>(p.kv_len);
-  const double pairs = p.causal ? n * kv_len - n * (n - 1) / 2 : static_cast<double>(p.q_len) * kv_len;
-  double bytes = 0;
-  for (const TensorSpec& spec : tensors(p)) bytes += static_cast<double>(spec.bytes());
-  return {.flops = 4.0 * static_cast<double>(p.batch * p.q_heads * p.head_dim) * pairs,
-          .bytes = bytes,
-          .arithmetic = p.dtype == Dtype::f32 ? Arithmetic::f32 : Arithmetic::f16_matmul};
-}
-
-using HeadMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-// One head of K or V, [kv_len, head_dim].
-HeadMatrix read_head(const Problem& p, const Inputs& inputs, std::string_view name, std::int64_t sequence,
-                     std::int64_t kv_head, int threads) {
-  HeadMatrix head(p.kv_len, p.head_dim);
-  parallel_for(p.kv_len, threads, [&](std::int64_t j) {
-    const std::int64_t begin = ((sequence * p.kv_len + j) * p.kv_heads + kv_head) * p.head_dim;
-    std::ranges::copy(inputs.read(name, begin, p.head_dim), head.row(j).data());
-  });
-  return head;
-}
-
-struct RowAnswer {
-  std::vector<double> o;
-  double lse = -std::numeric_limits<double>::infinity();
-};
-
-// softmax(K q / sqrt(d)) V and m + log(sum exp(s - m)) over the first `keys` keys.
-RowAnswer attend(const std::vector<float>& query, const HeadMatrix& k, const HeadMatrix& v, std::int64_t keys) {
-  const auto d = static_cast<Eigen::Index>(query.size());
-  RowAnswer answer{.o = std::vector<double>(query.size(), 0.0)};
-  if (keys == 0) return answer;
-  const Eigen::VectorXd q = Eigen::Map<const Eigen::VectorXf>(query.data(), d).cast<double>();
-  Eigen::VectorXd s(keys);
-  for (Eigen::Index j = 0; j < keys; ++j)
-    s[j] = k.row(j).transpose().cast<double>().dot(q) / std::sqrt(static_cast<double>(d));
-  const double m = s.maxCoeff();
-  const Eigen::VectorXd weights = (s.array() - m).exp();
-  const double l = weights.sum();
-  Eigen::Map<Eigen::VectorXd> o(answer.o.data(), d);
-  for (Eigen::Index j = 0; j < keys; ++j) o += weights[j] * v.row(j).transpose().cast<double>();
-  o /= l;
-  answer.lse = m + std::log(l);
-  return answer;
-}
-
-// Rows of the sample: all of a small problem; of a large one, at least 16 queries of at least two query heads of at
-// least four (sequence, KV head) pairs.
-std::vector<ExpectedSpan> expect(const Problem& p, const Inputs& inputs, std::uint64_t seed, int threads) {
-  constexpr std::int64_t kMultiplyAdds = std::int64_t{1} << 29;  // about 0.2 s of one core
-  constexpr std::int64_t kQueriesPerHead = 16;
-  const std::int64_t rows = std::clamp<std::int64_t>(kMultiplyAdds / (2 * p.kv_len * p.head_dim), 1, 4096);
-  const std::int64_t group = p.q_heads / p.kv_heads;
-  const auto pairs =
-      sample_rows(p.batch * p.kv_heads, std::max<std::int64_t>(4, rows / (kQueriesPerHead * group)), seed);
-  const auto pair_count = static_cast<std::int64_t>(pairs.size());
-  const auto heads = sample_rows(group, std::max<std::int64_t>(2, rows / (kQueriesPerHead * pair_count)), seed + 1);
-  const auto head_count = static_cast<std::int64_t>(heads.size());
-
-  std::vector<ExpectedSpan> spans;
-  for (const std::int64_t pair : pairs) {
-    const std::int64_t sequence = pair / p.kv_heads;
-    const std::int64_t kv_head = pair % p.kv_heads;
-    const HeadMatrix k = read_head(p, inputs, "k", sequence, kv_head, threads);
-    const HeadMatrix v = read_head(p, inputs, "v", sequence, kv_head, threads);
-    // Other queries in every pair, so that together they cover more places.
-    const auto queries = sample_rows(p.q_len, std::max(kQueriesPerHead, rows / (pair_count * head_count)),
-                                     seed + 2 + static_cast<std::uint64_t>(pair));
-    const std::size_t first = spans.size();
-    const std::size_t count = heads.size() * queries.size();
-    spans.resize(first + 2 * count);
-    parallel_for(static_cast<std::int64_t>(count), threads, [&](std::int64_t task) {
-      const auto index = static_cast<std::size_t>(task);
-      const std::int64_t head = kv_head * group + heads[index / queries.size()];
-      const std::int64_t i = queries[index % queries.size()];
-      const std::int64_t begin = ((sequence * p.q_len + i) * p.q_heads + head) * p.head_dim;
-      const std::int64_t keys = p.causal ? std::clamp<std::int64_t>(i + p.kv_len - p.q_len + 1, 0, p.kv_len) : p.kv_len;
-      RowAnswer answer = attend(inputs.read("q", begin, p.head_dim), k, v, keys);
-      spans[first + 2 * index] = {.tensor = "o", .begin = begin, .values = std::move(answer.o)};
-      spans[first + 2 * index + 1] = {
-          .tensor = "lse", .begin = (sequence * p.q_heads + head) * p.q_len + i, .values = {answer.lse}};
-    });
-  }
-  return spans;
-}
-
-// S may be held in the inputs' type, as materialised attention in that type holds it.
-Tolerance tolerance(const Problem& p, std::string_view tensor) {
-  return tensor == "lse" ? log_sum_exp_tolerance(p.dtype, p.head_dim, p.kv_len)
-                         : attention_output_tolerance(p.dtype, p.head_dim, p.kv_len);
+  check_paging(p);
 }
 
 const RegisterOperator<AttentionPrefill> registered{{
     .summary = "softmax(Q K^T / sqrt(head_dim)) V per head, and the log-sum-exp of each row of scores",
     .fields = kFields,
     .aliases = {{.name = "seq_len", .targets = {"q_len", "kv_len"}}},
+    .complete = &complete,
     .validate = &validate,
-    .tensors = &tensors,
-    .bind = &bind,
-    .work = &work,
-    .expect = &expect,
+    .tensors = &prefill_tensors,
+    .add_contents = &add_prefill_contents,
+    .bind = &bind_prefill,
+    .work = &prefill_work,
+    .expect = &expect_attention_prefill,
     .reference = "the equation in f64",
-    .tolerance = &tolerance,
+    .tolerance = &prefill_tolerance,
 }};
 
 }  // namespace
