@@ -1,5 +1,6 @@
 // One GPU as a device: plain cudaMalloc memory, one stream on which all of a row's work is queued.
 #include <cuda_runtime_api.h>
+#include <omp.h>
 
 #include "harness/measure/device.hpp"
 #include "harness/measure/gpu_ceilings.hpp"
@@ -54,9 +55,9 @@ class GpuDevice : public Device {
                          normal_offset(normal->mean, normal->stddev), stream_.get());
     } else if (const auto* const random = std::get_if<RandomBytes>(&spec.source)) {
       launch_fill_random_bytes(destination, bytes, key, stream_.get(), random->without_e4m3_nan);
-    } else {  // chosen values: made on the host
+    } else {  // chosen or computed values: made on the host
       std::vector<std::byte> values(bytes);
-      fill_host(spec, seed, tensor, values.data(), /*threads=*/1);
+      fill_host(spec, seed, tensor, values.data(), omp_get_num_procs());
       return copy_from_host(destination, values.data(), values.size());
     }
     for (const ElementRange& range : spec.unused)

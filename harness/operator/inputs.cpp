@@ -55,7 +55,11 @@ std::vector<float> Inputs::read(std::string_view name, std::int64_t begin, std::
   std::vector<float> values(static_cast<std::size_t>(count));
   with_dtype(spec.dtype, [&]<Dtype kDtype>() {
     if constexpr (kDtype != Dtype::i32) {
-      if (const auto* bytes = std::get_if<RandomBytes>(&spec.source)) {
+      if (const auto* computed = std::get_if<Computed>(&spec.source)) {
+        std::vector<Stored<kDtype>> stored(values.size());
+        computed->fill(seed_, begin, count, stored.data());
+        std::transform(stored.begin(), stored.end(), values.begin(), &stored_value<kDtype>);
+      } else if (const auto* bytes = std::get_if<RandomBytes>(&spec.source)) {
         read_random_bytes(*bytes, key, begin, values);
       } else if (const auto* normal = std::get_if<Normal>(&spec.source)) {
         read_normal<kDtype>(*normal, key, begin, values);

@@ -7,6 +7,7 @@
 
 #include "harness/operator/fields.hpp"
 #include "harness/operator/generate.hpp"
+#include "harness/operator/parallel.hpp"
 #include "harness/operator/stored.hpp"
 
 namespace inferometer {
@@ -38,6 +39,8 @@ void check_source(const TensorSpec& spec) {
     refuse(spec, "integers fill i32 tensors, and nothing else does");
   if (spec.dtype == Dtype::u8 && normal != nullptr) refuse(spec, "random bytes or a function fill u8 tensors");
   if (spec.dtype != Dtype::u8 && bytes) refuse(spec, "random bytes fill u8 tensors only");
+  if (const auto* computed = std::get_if<Computed>(&spec.source); computed != nullptr && computed->row_elements < 1)
+    refuse(spec, "a row must have at least one element, got " + std::to_string(computed->row_elements));
   if (integers != nullptr) check_integers(spec, *integers);
   if (normal != nullptr) check_normal(spec, *normal);
 }
@@ -87,13 +90,27 @@ void fill_random_bytes(const TensorSpec& spec, const RandomBytes& source, std::u
   }
 }
 
-void fill_source(const TensorSpec& spec, std::uint64_t key, void* destination, int threads) {
+void fill_computed(const TensorSpec& spec, const Computed& computed, std::uint64_t seed, void* destination,
+                   int threads) {
+  const auto size = static_cast<std::int64_t>(dtype_bytes(spec.dtype));
+  const std::int64_t elements = spec.elements();
+  parallel_for((elements + computed.row_elements - 1) / computed.row_elements, threads, [&](std::int64_t row) {
+    const std::int64_t begin = row * computed.row_elements;
+    computed.fill(seed, begin, std::min(computed.row_elements, elements - begin),
+                  static_cast<std::byte*>(destination) + begin * size);
+  });
+}
+
+void fill_source(const TensorSpec& spec, std::uint64_t seed, std::uint64_t tensor, void* destination, int threads) {
+  const std::uint64_t key = stream_key(seed, tensor);
   if (const auto* integers = std::get_if<std::vector<std::int32_t>>(&spec.source)) {
     std::copy(integers->begin(), integers->end(), static_cast<std::int32_t*>(destination));
     return;
   }
   if (const auto* source = std::get_if<RandomBytes>(&spec.source))
     return fill_random_bytes(spec, *source, key, destination, threads);
+  if (const auto* computed = std::get_if<Computed>(&spec.source))
+    return fill_computed(spec, *computed, seed, destination, threads);
   with_dtype(spec.dtype, [&]<Dtype kDtype>() {
     if constexpr (kDtype != Dtype::i32) {
       if (const auto* normal = std::get_if<Normal>(&spec.source))
@@ -127,7 +144,7 @@ void check_spec(const TensorSpec& spec) {
 void fill_host(const TensorSpec& spec, std::uint64_t seed, std::uint64_t tensor, void* destination, int threads) {
   check_spec(spec);
   if (spec.role == Role::output) return fill_bytes(destination, spec.bytes(), spec.poison, threads);
-  fill_source(spec, stream_key(seed, tensor), destination, threads);
+  fill_source(spec, seed, tensor, destination, threads);
   const auto size = static_cast<std::int64_t>(dtype_bytes(spec.dtype));
   for (const ElementRange& range : spec.unused)
     for_each_part(range, 0, spec.elements(), [&](std::int64_t begin, std::int64_t end) {

@@ -29,14 +29,23 @@ struct RandomBytes {
   bool without_e4m3_nan = false;  // for codes that are FP8 E4M3 numbers
 };
 
+// Elements that follow from the seed in the operator's own way, such as the codes of quantised weights. `fill` writes
+// elements [begin, begin + count) as the tensor stores them, the same for any cut into ranges; thread-safe. Ranges of
+// whole rows are the cheapest.
+struct Computed {
+  std::function<void(std::uint64_t seed, std::int64_t begin, std::int64_t count, void* elements)> fill;
+  std::int64_t row_elements = 1;
+};
+
 struct TensorSpec {
   std::string name;
   Role role = Role::input;
   Dtype dtype = Dtype::f16;
   std::vector<std::int64_t> shape;
   // Normal, RandomBytes: random. Integers: the content of an i32 tensor. Function: element by index, for tests of
-  // chosen values. Outputs ignore it.
-  std::variant<Normal, std::vector<std::int32_t>, std::function<float(std::int64_t)>, RandomBytes> source = Normal{};
+  // chosen values. Computed: by the operator. Outputs ignore it.
+  std::variant<Normal, std::vector<std::int32_t>, std::function<float(std::int64_t)>, RandomBytes, Computed> source =
+      Normal{};
   // Elements that no correct kernel may use (free cache slots); all their bits are set, NaN in every float type. Of an
   // output: elements that are no part of the answer and must keep the poison.
   std::vector<ElementRange> unused = {};

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "harness/operator/variant.hpp"
 #include "reference/common/convert.hpp"
@@ -111,6 +113,11 @@ void store_part(const Problem& p, void* y, const TokenSplit& split, const Part& 
   }
 }
 
+std::optional<std::string> unsupported(const Problem& p) {
+  if (p.bits != 16) return "bits must be 16, got " + std::to_string(p.bits);
+  return std::nullopt;
+}
+
 // X in float, and scratch for as many threads as may run here at once.
 std::size_t workspace_bytes(const Problem& p) {
   return static_cast<std::size_t>(FloatTokens::floats(p) + omp_get_num_procs() * Scratch::kFloats) * sizeof(float);
@@ -155,6 +162,7 @@ void run(const Problem& p, const Tensors& t, const Launch& launch) {
 const RegisterVariant<Matmul> registered{{
     .name = "cpu.eigen",
     .summary = "panels of W to float in cache; tiles of tokens, and Eigen's dot products for the last few",
+    .unsupported = &unsupported,
     .workspace_bytes = &workspace_bytes,
     .run = &run,
 }};

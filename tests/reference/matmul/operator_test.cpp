@@ -31,7 +31,20 @@ TEST_CASE("matmul: impossible problems are refused by field, with what is allowe
     CAPTURE(to_string(fields), sentence);
     for (const std::string_view word : words) CHECK(sentence.find(word) != std::string::npos);
   };
-  refuses({{"bits", n(4)}}, {"bits: bits must be 16, got 4"});
+  const Value no = false;
+  refuses({{"bits", n(5)}}, {"bits: bits must be 16, 8 or 4, got 5"});
+  refuses({{"bits", n(4)}, {"k", n(63)}}, {"k: k must be even with bits 4", "got 63"});
+  refuses({{"bits", n(4)}, {"group_size", n(48)}}, {"group_size: ", "0 (all of k), 32, 64 or 128, got 48"});
+  refuses({{"group_size", n(32)}}, {"group_size: group_size must be 0 with bits 16", "got 32"});
+  refuses({{"symmetric", no}}, {"symmetric: symmetric must be true with bits 16"});
+  refuses({{"bits", n(8)}, {"activation_bits", n(12)}}, {"activation_bits: ", "16 or 8, got 12"});
+  refuses({{"bits", n(4)}, {"k", n(64)}, {"activation_bits", n(8)}}, {"activation_bits: ", "16 unless bits is 8"});
+  const auto w8a8 = [&](const char* field, const Value& value) {
+    return Fields{{"bits", n(8)}, {"activation_bits", n(8)}, {field, value}};
+  };
+  refuses(w8a8("group_size", n(128)), {"group_size: ", "0 with activation_bits 8", "got 128"});
+  refuses(w8a8("symmetric", no), {"symmetric: ", "activation_bits 8"});
+  refuses(w8a8("k", n(132105)), {"k: k must be at most 132104", "overflow", "got 132105"});
   refuses({{"m", n(0)}}, {"m: "});
   refuses({{"k", n(-8)}}, {"k: ", "-8"});
   refuses({{"dtype", std::string("f32")}}, {"dtype: ", "f16", "bf16"});
