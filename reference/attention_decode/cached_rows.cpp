@@ -1,6 +1,5 @@
 #include "reference/attention_decode/cached_rows.hpp"
 
-#include <algorithm>
 #include <array>
 
 #include "harness/operator/dtype.hpp"
@@ -77,15 +76,10 @@ RowsF32 read_codes(const Problem& p, const Tensors& t, const void* cache, const 
 
 std::vector<TokenRun> token_runs(const Problem& p, const Tensors& t, std::int64_t sequence, std::int64_t begin,
                                  std::int64_t end, std::int64_t most) {
-  std::vector<TokenRun> runs;
-  for (std::int64_t token = begin; token < end; token += runs.back().count) {
-    const std::int64_t within = p.block_size == 0 ? token : token % p.block_size;
-    const std::int64_t page =
-        p.block_size == 0 ? sequence : t.block_table[sequence * p.max_blocks() + token / p.block_size];
-    const std::int64_t count = std::min({most, slots_of_page(p) - within, end - token});
-    runs.push_back({.token = token, .page = page, .within = within, .count = count});
-  }
-  return runs;
+  const SequencePages pages{.blocks = p.block_size == 0 ? nullptr : t.block_table + sequence * p.max_blocks(),
+                            .page = sequence,
+                            .slots_of_page = slots_of_page(p)};
+  return token_runs(pages, begin, end, most);
 }
 
 template <class Element>

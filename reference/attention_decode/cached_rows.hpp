@@ -6,18 +6,11 @@
 
 #include "reference/attention_decode/problem.hpp"
 #include "reference/common/eigen.hpp"
+#include "reference/kv_cache/token_runs.hpp"
 
 namespace inferometer {
 
 using RowsF32 = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-// Consecutive tokens of one sequence that lie one after the other in the cache.
-struct TokenRun {
-  std::int64_t token;   // of the sequence
-  std::int64_t page;    // block of the pool, or the sequence
-  std::int64_t within;  // first slot of it
-  std::int64_t count;
-};
 
 // Tokens [begin, end) of a sequence in runs of at most `most` tokens.
 std::vector<TokenRun> token_runs(const AttentionDecodeProblem& problem, const AttentionDecodeTensors& tensors,

@@ -17,18 +17,18 @@ namespace inferometer {
 struct AttentionPrefillProblem {
   std::int64_t batch = 1;
   std::int64_t q_heads = 1;
-  std::int64_t kv_heads = 1;          // divides q_heads; q head h reads KV head h / (q_heads / kv_heads)
-  std::int64_t q_len = 1;             // queries of every sequence; ragged: the most of any
-  std::int64_t kv_len = 1;            // keys of every sequence, 0 allowed; ragged: the most of any
-  std::vector<std::int64_t> q_lens;   // ragged: queries of each sequence, 0 allowed; else empty
-  std::vector<std::int64_t> kv_lens;  // ragged: keys of each sequence, 0 allowed; else empty
-  std::int64_t head_dim = 64;         // of Q and K
-  std::int64_t v_head_dim = 0;        // of V and O; 0: head_dim
-  std::int64_t block_size = 0;        // keys per block of a paged cache; 0: contiguous
-  std::int64_t k_row_stride = 0;      // elements from one key to the next; 0: kv_heads * head_dim
-  std::int64_t v_row_stride = 0;      // and of V, 0: kv_heads * v_dim(); elements past a token's heads are never used
-  std::int64_t window_left = -1;      // causal: a query sees its own key and so many before it; -1: all
-  double soft_cap = 0;                // c > 0: a score s becomes c tanh(s / c) before the softmax (Gemma 2); 0: none
+  std::int64_t kv_heads = 1;               // divides q_heads; q head h reads KV head h / (q_heads / kv_heads)
+  std::int64_t q_len = 1;                  // queries of every sequence; ragged: the most of any
+  std::int64_t kv_len = 1;                 // keys of every sequence, 0 allowed; ragged: the most of any
+  std::vector<std::int64_t> q_lens = {};   // ragged: queries of each sequence, 0 allowed; else empty
+  std::vector<std::int64_t> kv_lens = {};  // ragged: keys of each sequence, 0 allowed; else empty
+  std::int64_t head_dim = 64;              // of Q and K
+  std::int64_t v_head_dim = 0;             // of V and O; 0: head_dim
+  std::int64_t block_size = 0;             // keys per block of a paged cache; 0: contiguous
+  std::int64_t k_row_stride = 0;           // elements from one key to the next; 0: kv_heads * head_dim
+  std::int64_t v_row_stride = 0;  // and of V, 0: kv_heads * v_dim(); elements past a token's heads are never used
+  std::int64_t window_left = -1;  // causal: a query sees its own key and so many before it; -1: all
+  double soft_cap = 0;            // c > 0: a score s becomes c tanh(s / c) before the softmax (Gemma 2); 0: none
   bool causal = false;       // bottom-right aligned: query i of a sequence sees keys j <= i + its kv_len - its q_len
   Dtype dtype = Dtype::f16;  // of Q, K, V and O
 

@@ -2,13 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "harness/operator/fields.hpp"
-#include "harness/operator/tensor.hpp"
+#include "tests/support/tensor_named.hpp"
 
 namespace inferometer::test {
 
@@ -48,11 +46,5 @@ struct DecodeShape {
             {"dtype", dtype}};
   }
 };
-
-inline TensorSpec& tensor_named(std::vector<TensorSpec>& specs, std::string_view name) {
-  for (TensorSpec& spec : specs)
-    if (spec.name == name) return spec;
-  throw std::out_of_range("no tensor " + std::string(name));
-}
 
 }  // namespace inferometer::test
