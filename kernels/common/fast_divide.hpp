@@ -1,6 +1,5 @@
 // Division by a number that a whole launch shares: a multiplication and a shift in place of some forty instructions,
-// which count where a kernel lasts a few microseconds. Granlund and Montgomery, "Division by invariant integers using
-// multiplication", PLDI 1994.
+// which count where a kernel lasts a few microseconds.
 #pragma once
 
 #include <bit>
@@ -10,6 +9,9 @@
 
 namespace inferometer {
 
+// With s = ceil(log2 d), the multiplier m = ceil(2^(31 + s) / d) exceeds 2^(31 + s) / d by less than 1, so that
+// n m / 2^(31 + s) exceeds n / d by less than n / 2^(31 + s) < 2^-s <= 1 / d: never enough to reach the next whole
+// number. Granlund and Montgomery, "Division by invariant integers using multiplication", PLDI 1994.
 class FastDivide {
  public:
   FastDivide() = default;
@@ -22,6 +24,10 @@ class FastDivide {
   // n / divisor, for n in [0, 2^31).
   INFEROMETER_HOST_DEVICE std::uint32_t quotient(std::uint32_t n) const {
     return static_cast<std::uint32_t>(std::uint64_t{n} * multiplier_ >> shift_);
+  }
+  // n mod divisor, where the quotient is known.
+  INFEROMETER_HOST_DEVICE std::uint32_t remainder(std::uint32_t n, std::uint32_t quotient) const {
+    return n - quotient * divisor_;
   }
   INFEROMETER_HOST_DEVICE std::uint32_t divisor() const { return divisor_; }
 

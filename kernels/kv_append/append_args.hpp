@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/kv_append/fast_divisor.hpp"
+#include "kernels/common/fast_divide.hpp"
 
 namespace inferometer::append {
 
@@ -25,11 +25,11 @@ struct AppendArgs {
   void* kv_scales = nullptr;  // quantised only: [rows, groups] pairs of f16, K's and V's
 
   std::uint32_t tokens = 0;
-  FastDivisor new_tokens = {};  // of each sequence
-  FastDivisor span = {};        // tokens of a block, or reserved for a sequence of a contiguous cache
+  FastDivide new_tokens = {};   // of each sequence
+  FastDivide span = {};         // tokens of a block, or reserved for a sequence of a contiguous cache
   std::int32_t max_blocks = 0;  // paged: columns of the block table
-  FastDivisor kv_heads = {};
-  FastDivisor token_vectors = {};  // vectors of one token, kv_heads * head_dim / 8
+  FastDivide kv_heads = {};
+  FastDivide token_vectors = {};   // vectors of one token, kv_heads * head_dim / 8
   std::uint32_t head_vectors = 0;  // vectors of one head
 
   // Quantised only. A row is held by 2^row_lanes_log2 lanes, of which the last ones may be idle; a group of elements

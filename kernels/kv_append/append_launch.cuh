@@ -31,10 +31,8 @@ inline std::optional<std::string> unsupported_by_kernels(const KvAppendProblem& 
   return std::nullopt;
 }
 
-inline std::int32_t ceil_log2(std::int64_t value) { return std::bit_width(static_cast<std::uint64_t>(value) - 1); }
-
 inline AppendArgs make_args(const KvAppendProblem& p, const KvAppendTensors& t) {
-  const auto divisor = [](std::int64_t value) { return FastDivisor(static_cast<std::uint32_t>(value)); };
+  const auto divisor = [](std::int64_t value) { return FastDivide(static_cast<std::uint32_t>(value)); };
   const std::int64_t head_vectors = p.head_dim / kVectorElements;
   AppendArgs args{.k_new = t.k_new,
                   .v_new = t.v_new,
@@ -50,9 +48,12 @@ inline AppendArgs make_args(const KvAppendProblem& p, const KvAppendTensors& t) 
   args.kv_heads = divisor(p.kv_heads);
   args.token_vectors = divisor(p.kv_heads * head_vectors);
   args.head_vectors = static_cast<std::uint32_t>(head_vectors);
-  const auto lanes = [](std::int64_t vectors) { return (vectors + kLaneVectors - 1) / kLaneVectors; };
-  args.row_lanes_log2 = ceil_log2(lanes(head_vectors));
-  args.group_lanes_log2 = ceil_log2(lanes(head_vectors / p.groups()));
+  // Lanes for so many vectors, rounded up to a power of two.
+  const auto lanes_log2 = [](std::int64_t vectors) -> std::int32_t {
+    return std::bit_width(static_cast<std::uint64_t>((vectors + kLaneVectors - 1) / kLaneVectors) - 1);
+  };
+  args.row_lanes_log2 = lanes_log2(head_vectors);
+  args.group_lanes_log2 = lanes_log2(head_vectors / p.groups());
   args.groups = static_cast<std::uint32_t>(p.groups());
   args.row_bytes = (p.head_dim * p.kv_bits / 8 + 15) / 16 * 16;
   return args;
@@ -65,7 +66,7 @@ inline unsigned blocks_for(std::int64_t units, std::int64_t units_per_block) {
 template <class T, class Codes, class Slots>
 void launch_quantize(const AppendArgs& args, Stream stream) {
   const std::int64_t warp_tokens = 32 >> args.row_lanes_log2;
-  const std::int64_t warps = (args.tokens + warp_tokens - 1) / warp_tokens * args.kv_heads.value();
+  const std::int64_t warps = (args.tokens + warp_tokens - 1) / warp_tokens * args.kv_heads.divisor();
   quantize_rows_kernel<T, Codes, Slots><<<blocks_for(warps, kQuantizeWarps), kQuantizeThreads, 0, stream>>>(args);
 }
 
@@ -73,7 +74,7 @@ template <class Slots>
 void launch_append(const KvAppendProblem& p, const KvAppendTensors& t, const Launch& launch) {
   const AppendArgs args = make_args(p, t);
   if (p.kv_bits == 16) {
-    const std::int64_t vectors = std::int64_t{args.tokens} * args.token_vectors.value();
+    const std::int64_t vectors = std::int64_t{args.tokens} * args.token_vectors.divisor();
     copy_tokens_kernel<Slots><<<blocks_for(vectors, kCopyBlockVectors), kCopyThreads, 0, launch.stream>>>(args);
   } else {
     with_half_type(p.dtype, [&]<class T>() {

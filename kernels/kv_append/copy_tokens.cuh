@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kCopyBlockVectors = kCopyThreads * kCopyUnroll;  
 
 template <class Slots>
 __global__ void __launch_bounds__(kCopyThreads) copy_tokens_kernel(const __grid_constant__ AppendArgs args) {
-  const std::uint32_t vectors = args.tokens * args.token_vectors.value();
+  const std::uint32_t vectors = args.tokens * args.token_vectors.divisor();
   const std::uint32_t first = blockIdx.x * kCopyBlockVectors + threadIdx.x;
   const auto vector_of = [&](int u) { return first + u * kCopyThreads; };
 
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kCopyThreads) copy_tokens_kernel(const __grid_
 #pragma unroll
     for (int u = 0; u < kCopyUnroll; ++u) {
       const Slot slot = Slots::at(args, positions[u]);
-      to[u] = (std::int64_t{slot.area} * args.span.value() + slot.index) * args.token_vectors.value() + columns[u];
+      to[u] = (std::int64_t{slot.area} * args.span.divisor() + slot.index) * args.token_vectors.divisor() + columns[u];
     }
   }
 #pragma unroll

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kQuantizeThreads) quantize_rows_kernel(const _
 
   // Lanes past the end load what the last ones do: the maximum of a group stays, and no branch holds up the loads.
   const std::uint32_t token = min(token_or_past, args.tokens - 1);
-  const std::uint32_t row_from = (token * args.kv_heads.value() + head) * args.head_vectors;
+  const std::uint32_t row_from = (token * args.kv_heads.divisor() + head) * args.head_vectors;
   uint4 k[kLaneVectors];
   uint4 v[kLaneVectors];
 #pragma unroll
@@ -60,7 +60,8 @@ __global__ void __launch_bounds__(kQuantizeThreads) quantize_rows_kernel(const _
   if (lane_of_row == 0) slot = Slots::at(args, position_of(args, token));
   const int first_lane = static_cast<int>(lane - lane_of_row);
   slot = {__shfl_sync(kWholeWarp, slot.area, first_lane), __shfl_sync(kWholeWarp, slot.index, first_lane)};
-  const std::int64_t row = (std::int64_t{slot.area} * args.kv_heads.value() + head) * args.span.value() + slot.index;
+  const std::int64_t row =
+      (std::int64_t{slot.area} * args.kv_heads.divisor() + head) * args.span.divisor() + slot.index;
 
   const GroupScales scales =
       GroupScales::of<T>(greatest_of_group(greatest_magnitudes(k, v), args.group_lanes_log2), Codes::kLargest);

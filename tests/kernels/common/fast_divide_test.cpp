@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <random>
 #include <vector>
 
 #include "tests/support/catch.hpp"
@@ -9,31 +10,52 @@
 namespace inferometer {
 namespace {
 
-TEST_CASE("fast divide: quotients are exact around every multiple of the divisor", "[kernels]") {
-  constexpr std::uint32_t kLargest = 0x7fffffffU;
-  std::vector<std::uint32_t> divisors{1, 2, 3, 5, 6, 7, 10, 12, 13, 16, 17, 63, 64, 65, 100, 641, 1000, 4095, 4096};
-  for (const std::uint32_t large : {65535U, 65536U, 65537U, 1U << 30, (1U << 30) + 1, kLargest, 1U << 31})
-    divisors.push_back(large);
+constexpr std::uint32_t kMost = 0x7fffffffU;
+
+// One assertion a divisor: those of every dividend would take most of the time.
+bool divides(std::uint32_t divisor, std::uint32_t dividend) {
+  const FastDivide by(divisor);
+  const std::uint32_t quotient = by.quotient(dividend);
+  return quotient == dividend / divisor && by.remainder(dividend, quotient) == dividend % divisor;
+}
+
+bool divides_around(std::uint32_t divisor, std::uint64_t multiple) {
+  const auto dividend = static_cast<std::uint32_t>(multiple);
+  return divides(divisor, dividend) && (dividend == 0 || divides(divisor, dividend - 1)) &&
+         (dividend == kMost || divides(divisor, dividend + 1));
+}
+
+TEST_CASE("fast divide: exact around multiples, first to last, of small divisors and of powers of two", "[kernels]") {
+  std::vector<std::uint32_t> divisors{kMost - 1, kMost, 1U << 31};
+  for (std::uint32_t divisor = 1; divisor <= 4096; ++divisor) divisors.push_back(divisor);
+  for (int power = 13; power <= 30; ++power)
+    for (const int off : {-1, 0, 1}) divisors.push_back((1U << power) + static_cast<std::uint32_t>(off));
   for (const std::uint32_t divisor : divisors) {
-    const FastDivide by(divisor);
-    CHECK(by.divisor() == divisor);
-    bool exact = true;
-    const std::uint32_t multiples = kLargest / divisor;
-    const std::uint32_t step = std::max(multiples / 1000, 1U);  // a thousand multiples, the last one among them
-    for (std::uint64_t m = 0; m <= multiples; m += m + step > multiples && m != multiples ? multiples - m : step)
-      for (const std::int64_t near : {-1, 0, 1}) {
-        const auto n = static_cast<std::int64_t>(m * divisor) + near;
-        if (n < 0 || n > kLargest) continue;
-        exact &= by.quotient(static_cast<std::uint32_t>(n)) == static_cast<std::uint32_t>(n) / divisor;
-      }
-    INFO("divisor " << divisor);
+    CAPTURE(divisor);
+    REQUIRE(FastDivide(divisor).divisor() == divisor);
+    const std::uint32_t last = kMost / divisor;
+    bool exact = divides(divisor, kMost);
+    for (const std::uint32_t multiple : {0U, 1U, 2U, 3U, 255U, 65536U, last / 2, last - std::min(last, 1U), last})
+      if (multiple <= last) exact = exact && divides_around(divisor, std::uint64_t{multiple} * divisor);
     CHECK(exact);
-    CHECK(by.quotient(kLargest) == kLargest / divisor);
+  }
+}
+
+TEST_CASE("fast divide: exact for random dividends and divisors of every size", "[kernels]") {
+  std::mt19937 random(3);
+  const auto draw = [&] { return static_cast<std::uint32_t>(random()) & kMost; };
+  for (int i = 0; i < 2000; ++i) {
+    const std::uint32_t divisor = std::max(1U, draw() >> i % 31);
+    CAPTURE(divisor);
+    bool exact = divides_around(divisor, kMost / divisor * std::uint64_t{divisor});
+    for (int k = 0; k < 64; ++k) exact = exact && divides(divisor, draw());
+    CHECK(exact);
   }
 }
 
 TEST_CASE("fast divide: by default the divisor is 1", "[kernels]") {
   CHECK(FastDivide().quotient(12345) == 12345);
+  CHECK(FastDivide().quotient(kMost) == kMost);
   CHECK(FastDivide().divisor() == 1);
 }
 
