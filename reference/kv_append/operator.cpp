@@ -1,7 +1,6 @@
 // kv_append: fields, tensors, cost and tolerance. The judge's answer is in expected.cpp.
 #include "harness/operator/operator.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -12,6 +11,7 @@
 #include "reference/kv_append/cache_slots.hpp"
 #include "reference/kv_append/expected.hpp"
 #include "reference/kv_append/problem.hpp"
+#include "reference/kv_cache/fields.hpp"
 #include "reference/kv_cache/layout.hpp"
 #include "reference/kv_cache/quantize.hpp"
 
@@ -23,7 +23,7 @@ using Tensors = KvAppendTensors;
 
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();  // seq_lens and block_table are i32
 
-const std::vector<Field<Problem>> kFields = {
+const std::vector<Field<Problem>> kFirstFields = {
     {.name = "batch", .member = &Problem::batch, .doc = "sequences", .max = std::int64_t{1} << 20},
     {.name = "new_tokens",
      .member = &Problem::new_tokens,
@@ -39,64 +39,29 @@ const std::vector<Field<Problem>> kFields = {
      .doc = "tokens that each sequence holds already, 0 allowed; empty: context for all",
      .min = 0,
      .max = kInt32Max},
-    {.name = "kv_heads", .member = &Problem::kv_heads, .doc = "key and value heads"},
-    {.name = "head_dim",
-     .member = &Problem::head_dim,
-     .doc = "elements of one head, a multiple of 8",
-     .min = 8,
-     .max = 256},
-    {.name = "block_size",
-     .member = &Problem::block_size,
-     .doc = "tokens in a block of the paged cache; 0: contiguous cache",
-     .min = 0,
-     .max = 512},
-    {.name = "kv_bits",
-     .member = &Problem::kv_bits,
-     .doc = "bits of a stored key or value: 16 (dtype), 8 or 4",
-     .min = 4,
-     .max = 16},
-    {.name = "kv_format",
-     .member = &Problem::kv_format,
-     .doc = "what 8-bit codes are",
-     .words = {"integer", "fp8_e4m3"},
-     .default_unsaid = true},
-    {.name = "kv_group_size",
-     .member = &Problem::kv_group_size,
-     .doc = "elements of a head that share a scale: 32, 64 or 128; 0: head_dim",
-     .min = 0,
-     .max = 128},
+};
+
+const std::vector<Field<Problem>> kLastFields = {
     {.name = "dtype",
      .member = &Problem::dtype,
      .doc = "element type of the new keys and values",
      .dtypes = {Dtype::f16, Dtype::bf16, Dtype::f32}},
 };
 
-std::int64_t longest(const Problem& p) {
-  return p.contexts.empty() ? 0 : *std::max_element(p.contexts.begin(), p.contexts.end());
-}
-
 void complete(Problem& p) {
-  if (p.context == 0) p.context = longest(p);
+  if (p.context == 0) p.context = longest_context(p.contexts);
 }
 
 void validate(const Problem& p) {
-  if (p.head_dim % 8 != 0)
-    throw ProblemError("head_dim", "head_dim must be a multiple of 8, got " + std::to_string(p.head_dim));
+  check_head_dim(p.head_dim);
   check_kv_quantization(p.kv_bits, p.kv_format, p.kv_group_size, p.head_dim);
-  if (!p.contexts.empty() && static_cast<std::int64_t>(p.contexts.size()) != p.batch)
-    throw ProblemError("contexts", "contexts must hold one length for each of the " + std::to_string(p.batch) +
-                                       " sequences of batch, got " + std::to_string(p.contexts.size()));
-  if (!p.contexts.empty() && p.context != longest(p))
-    throw ProblemError("context", "context must be the maximum of contexts, " + std::to_string(longest(p)) + ", got " +
-                                      std::to_string(p.context));
+  check_contexts(p.batch, p.context, p.contexts);
   if (p.capacity() > kInt32Max)
     throw ProblemError("new_tokens", "context and new_tokens together must be at most " + std::to_string(kInt32Max) +
                                          ", for lengths are 32-bit, got " + std::to_string(p.capacity()));
   // In bytes of f32, so that no offset into a tensor can overflow.
   checked_product("new_tokens", {p.batch, p.new_tokens, p.kv_heads, p.head_dim, 4});
-  if (p.block_size != 0 && cache_areas(p) > kInt32Max)
-    throw ProblemError("block_size", "the cache must fit " + std::to_string(kInt32Max) +
-                                         " blocks, whose numbers are 32-bit, got " + std::to_string(cache_areas(p)));
+  if (p.block_size != 0) check_pool_blocks(cache_areas(p));
   checked_product("context", {cache_areas(p), area_slots(p), p.kv_heads, p.head_dim, 4});
 }
 
@@ -197,7 +162,7 @@ Tolerance tolerance(const Problem&, std::string_view) { return {.rel_l2 = 0, .ma
 
 const RegisterOperator<KvAppend> registered{{
     .summary = "new keys and values into the contiguous or paged KV cache, quantised on the way when kv_bits says so",
-    .fields = kFields,
+    .fields = joined_fields({kFirstFields, kv_cache_fields<Problem>(), kLastFields}),
     .complete = &complete,
     .validate = &validate,
     .tensors = &tensors,
