@@ -73,6 +73,22 @@ std::vector<Subject> subjects() {
                    .head_axis = 1,
                    .length_field = {},
                    .reduced = "x"});
+    const auto matmul_with = [&](const Fields& fields) {
+      Subject subject{.operator_name = "matmul",
+                      .variant = "cpu.dequantize",
+                      .fields = {{"m", n(192)}, {"n", n(128)}, {"k", n(2048)}, {"dtype", dtype}},
+                      .main = "y",
+                      .head_axis = 1,
+                      .length_field = {},
+                      .reduced = "x"};
+      subject.fields.insert(subject.fields.end(), fields.begin(), fields.end());
+      all.push_back(subject);
+    };
+    matmul_with({{"bits", n(4)}, {"group_size", n(128)}});
+    matmul_with({{"bits", n(4)}, {"group_size", n(32)}, {"symmetric", false}});
+    matmul_with({{"bits", n(8)}});
+    matmul_with({{"bits", n(8)}, {"group_size", n(64)}, {"symmetric", false}});
+    matmul_with({{"bits", n(8)}, {"activation_bits", n(8)}});
   }
   return all;
 }

@@ -230,3 +230,25 @@ TEST_CASE("tensor: a source that does not fit its tensor is refused", "[tensor]"
   const TensorSpec poison{.name = "t", .role = Role::output, .dtype = Dtype::f16, .shape = {2}, .poison = 0x80};
   CHECK_THROWS_WITH(Inputs({poison}, kSeed), "tensor 't': only u8 tensors choose their poison");
 }
+
+TEST_CASE("tensor: computed elements come from the seed, in rows, the same for memory and judge", "[tensor]") {
+  // Element i is seed + i; a row of 7 of 40 elements, so that the last one is short.
+  std::vector<std::int64_t> begins;
+  TensorSpec spec{.name = "x", .dtype = Dtype::u8, .shape = {40}};
+  spec.source = Computed{.fill =
+                             [&begins](std::uint64_t seed, std::int64_t begin, std::int64_t count, void* elements) {
+                               begins.push_back(begin);
+                               for (std::int64_t i = 0; i < count; ++i)
+                                 static_cast<std::uint8_t*>(elements)[i] =
+                                     static_cast<std::uint8_t>(seed + static_cast<std::uint64_t>(begin + i));
+                             },
+                         .row_elements = 7};
+  spec.unused = {{.begin = 3, .end = 5}};
+  const std::vector<std::byte> memory = filled(spec, 2, 1);
+  CHECK(begins == std::vector<std::int64_t>{0, 7, 14, 21, 28, 35});
+  for (std::size_t i = 0; i < memory.size(); ++i)
+    CHECK(std::to_integer<std::uint64_t>(memory[i]) == (i == 3 || i == 4 ? 255 : kSeed + i));
+  CHECK(same_values(Inputs({spec}, kSeed).read("x", 2, 30), to_floats(Dtype::u8, memory.data(), 2, 30)));
+  spec.source = Computed{.fill = {}, .row_elements = 0};
+  CHECK_THROWS_WITH(check_spec(spec), "tensor 'x': a row must have at least one element, got 0");
+}

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,58 @@ TEST_CASE("matmul: 2 m n k FLOPs, and each tensor's bytes once", "[matmul][opera
   const auto problem = matmul().parse(shape(3, 5, 7));
   CHECK(matmul().work(problem.get()).flops == 210.0);
   CHECK(matmul().work(problem.get()).bytes == 2.0 * (3 * 7 + 5 * 7 + 3 * 5));
+}
+
+TEST_CASE("matmul: quantised weights count with their scales and zero points, int8 products as such",
+          "[matmul][operator]") {
+  const auto work = [](const Fields& fields) {
+    const auto problem = matmul().parse(fields);
+    return matmul().work(problem.get());
+  };
+  Fields fields = shape(3, 5, 256);
+  fields.insert(fields.end(), {{"bits", std::int64_t{4}}, {"group_size", std::int64_t{128}}, {"symmetric", false}});
+  CHECK(work(fields).bytes == 2.0 * (3 * 256 + 3 * 5) + 5 * 128 + 5 * 2 * 2 + 5);
+  CHECK(work(fields).arithmetic == Arithmetic::f16_matmul);
+  fields = shape(3, 5, 256);
+  fields.insert(fields.end(), {{"bits", std::int64_t{8}}, {"activation_bits", std::int64_t{8}}});
+  CHECK(work(fields).bytes == 2.0 * (3 * 256 + 3 * 5) + 5 * 256 + 5 * 2);
+  CHECK(work(fields).arithmetic == Arithmetic::int8_matmul);
+}
+
+TEST_CASE("matmul: metrics give the bits of a weight with all that belongs to it, and the error of rounding",
+          "[matmul][operator]") {
+  const auto metrics = [](const Fields& fields) {
+    const auto problem = matmul().parse(fields);
+    const std::vector<TensorSpec> specs = matmul().tensors(problem.get());
+    std::map<std::string, double> values;
+    for (const Metric& metric :
+         matmul().metrics(problem.get(), Inputs(specs, 1), std::vector<const void*>(specs.size()), 2))
+      values[metric.name] = metric.value;
+    return values;
+  };
+  const auto of_format = [&](std::int64_t bits, std::int64_t group_size, bool symmetric) {
+    Fields fields = shape(1, 8, 4096);
+    fields.insert(fields.end(), {{"bits", bits}, {"group_size", group_size}, {"symmetric", symmetric}});
+    return metrics(fields);
+  };
+  CHECK(of_format(4, 128, true).at("weights_bits_effective") == 4.125);
+  CHECK(of_format(4, 128, false).at("weights_bits_effective") == 4.15625);
+  CHECK(of_format(8, 128, false).at("weights_bits_effective") == 8.1875);
+  CHECK(of_format(4, 128, true).at("weights_bytes") == 8 * 4096 * 4.125 / 8);
+  CHECK(of_format(4, 128, true).at("weights_of_f16_ratio") == 4.125 / 16);
+  CHECK(of_format(4, 128, true).at("weights_of_f32_ratio") == 4.125 / 32);
+  CHECK(of_format(16, 0, true).at("weights_bits_effective") == 16);
+  CHECK(of_format(16, 0, true).count("quantization_rel_error") == 0);
+  // A step is the greatest of g weights over 7.5 or so, about 3 to 4 standard deviations wide with these tails; the
+  // error of rounding is a step over sqrt(12): near 0.1, less in smaller groups, a sixteenth with 8 bits.
+  const double error = of_format(4, 128, true).at("quantization_rel_error");
+  CHECK(error > 0.05);
+  CHECK(error < 0.3);
+  CHECK(of_format(4, 32, true).at("quantization_rel_error") < error);
+  CHECK(of_format(4, 0, true).at("quantization_rel_error") > error);
+  const double ratio = of_format(8, 128, true).at("quantization_rel_error") / error;
+  CHECK(ratio > 1.0 / 20);
+  CHECK(ratio < 1.0 / 13);
 }
 
 TEST_CASE("matmul: the judge knows every element of a small product", "[matmul][operator]") {
