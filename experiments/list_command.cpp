@@ -1,6 +1,5 @@
 // inferometer list: the operators and variants of this program, and the experiments at hand.
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -8,6 +7,7 @@
 
 #include "experiments/aligned.hpp"
 #include "experiments/command.hpp"
+#include "experiments/project.hpp"
 #include "harness/operator/nearest_word.hpp"
 #include "harness/operator/registry.hpp"
 #include "harness/results/record_json.hpp"
@@ -106,10 +106,8 @@ struct Experiment {
   std::string error;  // non-empty: no config, and why
 };
 
-// The launcher says where the project is; without it, the current folder is looked at.
 std::vector<Experiment> experiments() {
-  const char* root = std::getenv("INFEROMETER_ROOT");  // NOLINT(concurrency-mt-unsafe): one thread so far
-  const fs::path folder = fs::path(root != nullptr ? root : ".") / "experiments";
+  const fs::path folder = fs::path(project_folder()) / "experiments";
   std::error_code error;
   std::vector<Experiment> found;
   for (const auto& entry : fs::directory_iterator(folder, error))

@@ -6,11 +6,15 @@
 #include <iostream>
 #include <memory>
 #include <set>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "experiments/command.hpp"
 #include "experiments/dry_run.hpp"
+#include "experiments/project.hpp"
 #include "harness/operator/nearest_word.hpp"
+#include "harness/results/recorded_command.hpp"
 #include "harness/run/run.hpp"
 #include "harness/sweep/sweep.hpp"
 
@@ -71,12 +75,27 @@ void spare_configs(const std::vector<std::string>& configs, const std::vector<st
       for (const std::string& config : configs) {
         std::error_code absent;  // what is not there yet is no config
         if (fs::equivalent(written, config, absent)) {
-          throw ConfigError("run: " + written + " would overwrite the config " + config +
-                            "; give another file with -o");
+          std::string sentence = "run: " + written;
+          sentence.append(" would overwrite the config ").append(config).append("; give another file with -o");
+          throw ConfigError(sentence);
         }
       }
     }
   }
+}
+
+// Experiments are files: `run kv_policies` learns which one.
+void find_config(const std::string& path) {
+  std::error_code error;
+  if (fs::exists(path, error)) return;
+  const fs::path folder = fs::path(project_folder()) / "experiments";
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  const std::string nearest = nearest_word(fs::path(path).stem().string(), names);
+  if (nearest.empty()) return;  // reading it will say what is wrong
+  throw ConfigError("run: there is no file " + in_quotes(path) + "; the nearest experiment is " +
+                    path_in_project((folder / (nearest + ".json")).lexically_normal().string(), "."));
 }
 
 std::uint64_t read_seed(const std::string& text) {
@@ -93,10 +112,14 @@ int run(const Typed& typed, const Arguments& arguments) {
   if (typed.json && !typed.dry_run)
     throw ConfigError("run: --json belongs to --dry-run; a run writes its JSON to -o FILE");
   RunOptions options = typed.run;
-  options.argv = arguments;
+  const std::string project = project_folder();
+  options.argv = recorded_command(arguments, typed.configs, typed.output, project);
   options.seed = read_seed(typed.seed);
   std::vector<Sweep> sweeps;
-  for (const std::string& path : typed.configs) sweeps.push_back(load_sweep(path, typed.sweep));
+  for (const std::string& path : typed.configs) {
+    find_config(path);
+    sweeps.push_back(load_sweep(path, typed.sweep));
+  }
   if (typed.dry_run) {
     print_rows(sweeps, typed.json);
     return 0;
@@ -106,6 +129,7 @@ int run(const Typed& typed, const Arguments& arguments) {
   int worst = 0;
   for (std::size_t i = 0; i < sweeps.size(); ++i) {
     options.output = outputs[i];
+    sweeps[i].path = path_in_project(sweeps[i].path, project);  // as `reproduce` gives it
     worst = std::max(worst, run_sweep(sweeps[i], options));
     if (worst == kInterrupted) break;
   }

@@ -11,7 +11,11 @@ void visit(Json& json, const std::string& path, std::vector<std::string>& found)
     json = nullptr;
     found.push_back(path);
   } else if (json.is_object()) {
-    for (auto& [key, value] : json.items()) visit(value, path.empty() ? key : path + "." + key, found);
+    for (auto& [key, value] : json.items()) {
+      std::string member = path;
+      member.append(path.empty() ? "" : ".").append(key);
+      visit(value, member, found);
+    }
   } else if (json.is_array()) {
     for (std::size_t i = 0; i < json.size(); ++i) {
       std::string element = path;

@@ -36,7 +36,7 @@ struct RunInfo {
   std::string started_at;
   std::string finished_at;
   std::uint64_t seed = 1;
-  std::vector<std::string> argv;
+  std::vector<std::string> argv;  // without folders of the machine (recorded_command.hpp)
   HostInfo host;
   DeviceReport devices;
 };

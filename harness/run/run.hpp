@@ -16,7 +16,7 @@ struct RunOptions {
   bool quiet = false;                  // no progress on standard error
   std::uint64_t seed = 1;              // of every input
   int device = 0;                      // GPU ordinal
-  std::vector<std::string> argv = {};  // the command line, recorded; its --set are repeated in `reproduce`
+  std::vector<std::string> argv = {};  // the command line, as recorded_command.hpp has it; `reproduce` repeats its --set
 };
 
 // Exit code: 0 every row ok or unsupported; 1 some row is not, or the results could not be written; 2 wrong use

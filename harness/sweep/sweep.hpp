@@ -33,7 +33,7 @@ struct SweepRow {
 };
 
 struct Sweep {
-  std::string path;  // of the config, as given
+  std::string path;  // of the config; what `reproduce` gives
   std::string name;
   std::string question;
   std::string operator_name;

@@ -49,7 +49,16 @@ expect 0 'cpu' run tiny.json
 mkdir results
 expect 0 'cpu' run tiny.json -o results
 [ -s results/tiny.json ] || fail 'a folder as output' 'results/tiny.json is missing'
+expect 0 'cpu' run tiny.json -o "$work/new/folder/" --quiet
+[ -s new/folder/tiny.json ] || fail 'a new folder as output' 'new/folder/tiny.json is missing'
 [ -s inferometer-results/tiny.json ] || fail 'default output' 'inferometer-results/tiny.json is missing'
+
+# What a results file says of its run holds no folder of this machine.
+expect 0 'cpu' run "$work/tiny.json" -o "$work/elsewhere.json" --quiet --set seq_len=8
+grep -A 10 '"argv"' elsewhere.json | grep -q '"elsewhere.json"' || fail 'argv' 'the name of the output is missing'
+grep -A 10 '"argv"' elsewhere.json | grep -qF "$work" && fail 'argv' 'it holds the path of the output or the config'
+(cd / && INFEROMETER_ROOT=$work "$program" run "$work/tiny.json" -o "$work/inside.json" --quiet >/dev/null 2>&1)
+grep -q 'inferometer run tiny.json --row' inside.json || fail 'reproduce' 'the config is not named from the project on'
 
 expect 0 "$id" run tiny.json --row "$id"
 [ -s "inferometer-results/tiny.$id.json" ] || fail 'one row' 'it has no file of its own'
@@ -66,6 +75,8 @@ expect 0 'filter' run --help
 expect 2 'run' rnu tiny.json
 expect 2 'quick' run tiny.json --quik
 expect 2 'no.such|No such|cannot|not' run missing.json
+expect 2 'no file .kv_policies.; the nearest experiment is .*experiments/kv_policies.json' run kv_policies
+expect 2 'nearest experiment is .*experiments/attention_prefill.json' run attention_prefil.json
 expect 2 '.' run
 mkdir folder.json
 expect 2 'folder.json' run folder.json
