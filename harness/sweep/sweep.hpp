@@ -1,4 +1,4 @@
-// A sweep: a question, and the rows that answer it. Made from a config file (docs: README, "Sweep config").
+// A sweep: a question, and the rows that answer it. Made from a config file (docs/config.md).
 #pragma once
 
 #include <cstdint>
