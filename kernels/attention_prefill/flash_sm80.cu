@@ -1,16 +1,20 @@
 // attention_prefill / cuda.flash_sm80: FlashAttention forward on mma.sync, for every GPU from sm_80 on.
 //
-//   in   q       [batch, q_len, q_heads, head_dim]     f16, bf16
-//        k, v    [batch, kv_len, kv_heads, head_dim]   as q
-//   out  o       [batch, q_len, q_heads, head_dim]     as q
-//        lse     [batch, q_heads, q_len]               f32
+//   in   q       [.., q_heads, head_dim]     f16, bf16
+//        k, v    [.., kv_heads, dim]         as q
+//   out  o       [.., q_heads, v_head_dim]   as q
+//        lse     [.., q_len]                 f32
 //
+// Equal or ragged sequences, contiguous or paged keys: AttentionPrefillTensors says how they lie. What is more than
+// plain (plain_prefill_only) goes to a second kernel of the same tiles, so that plain problems pay nothing for it.
 // Compute bound: q_len x kv_len scores are made and used in registers, and memory sees only the tensors above.
 // After: Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness", NeurIPS 2022;
 // Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023.
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "harness/operator/variant.hpp"
 #include "kernels/attention_prefill/flash_sm80_params.hpp"
@@ -25,27 +29,30 @@ constexpr std::int64_t kLeastTileQ = 64;  // queries of a thread block, in the s
 constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
 
 std::optional<std::string> unsupported(const AttentionPrefillProblem& p) {
-  if (p.head_dim % 8 != 0 || p.head_dim > kMaxHeadDim)
-    return "head_dim must be a multiple of 8 up to " + std::to_string(kMaxHeadDim) + ", got " +
-           std::to_string(p.head_dim);
+  for (const auto& [name, dim] : {std::pair{"head_dim", p.head_dim}, std::pair{"v_head_dim", p.v_dim()}})
+    if (dim % 8 != 0 || dim > kMaxHeadDim)
+      return std::string(name) + " must be a multiple of 8 up to " + std::to_string(kMaxHeadDim) + ", got " +
+             std::to_string(dim);
   if (auto sentence = prefill_limits(p)) return sentence;
-  if (auto sentence = plain_prefill_only(p)) return sentence;
-  const std::int64_t tiles = (p.q_len + kLeastTileQ - 1) / kLeastTileQ;
-  if (p.batch * p.q_heads > kMaxBlocks / tiles)
+  const std::int64_t heads = p.ragged() ? p.q_heads : p.batch * p.q_heads;
+  const std::int64_t tiles =
+      p.ragged() ? ragged_tile_numbers(p.total_q(), p.batch, kLeastTileQ) : (p.q_len + kLeastTileQ - 1) / kLeastTileQ;
+  if (heads > kMaxBlocks / tiles)
     return "batch * q_heads * q_len / " + std::to_string(kLeastTileQ) + " must be at most " +
-           std::to_string(kMaxBlocks) + " (thread blocks of one launch), got " + std::to_string(p.batch * p.q_heads) +
-           " heads of " + std::to_string(tiles);
+           std::to_string(kMaxBlocks) + " (thread blocks of one launch), got " + std::to_string(heads) + " heads of " +
+           std::to_string(tiles);
   return std::nullopt;
 }
 
 void run(const AttentionPrefillProblem& p, const AttentionPrefillTensors& t, const Launch& launch) {
-  if (p.head_dim <= 64) {
+  const std::int64_t widest = std::max(p.head_dim, p.v_dim());
+  if (widest <= 64) {
     launch_flash_sm80<64>(p, t, launch.stream);
-  } else if (p.head_dim <= 96) {
+  } else if (widest <= 96) {
     launch_flash_sm80<96>(p, t, launch.stream);
-  } else if (p.head_dim <= 128) {
+  } else if (widest <= 128) {
     launch_flash_sm80<128>(p, t, launch.stream);
-  } else if (p.head_dim <= 192) {
+  } else if (widest <= 192) {
     launch_flash_sm80<192>(p, t, launch.stream);
   } else {
     launch_flash_sm80<256>(p, t, launch.stream);

@@ -25,7 +25,7 @@ struct TileSchedule {
   int tiles = 1;        // per head
   int group_heads = 1;  // heads of every group but the last
 
-  std::int64_t blocks() const { return std::int64_t{heads} * tiles; }
+  INFEROMETER_HOST_DEVICE std::int64_t blocks() const { return std::int64_t{heads} * tiles; }
 
   INFEROMETER_HOST_DEVICE QueryTile tile(int block) const {
     const int head_blocks = block / tiles;  // as if heads came one after the other: enough to tell the group
@@ -45,6 +45,33 @@ inline TileSchedule make_tile_schedule(std::int64_t heads, std::int64_t tiles, s
   return {.heads = static_cast<int>(heads),
           .tiles = static_cast<int>(tiles),
           .group_heads = static_cast<int>(std::min(heads, kv_heads * heads_per_kv))};
+}
+
+// Tiles of a ragged batch are numbered with gaps, so that prefix sums alone tell where one lies: sequence b has the
+// numbers from cu_q_lens[b] / tile_queries + b on, at least as many as it has tiles and at most one more.
+INFEROMETER_HOST_DEVICE constexpr std::int64_t ragged_tile_numbers(std::int64_t total_q, std::int64_t batch,
+                                                                   std::int64_t tile_queries) {
+  return total_q / tile_queries + batch;
+}
+
+struct RaggedTile {
+  int sequence;
+  int first_query;  // of the sequence; at or past its end where no tile has the number
+};
+
+INFEROMETER_HOST_DEVICE constexpr RaggedTile ragged_tile(const std::int32_t* cu_q_lens, int batch, int number,
+                                                         int tile_queries) {
+  int low = 0;  // the last sequence whose numbers begin at or before `number` is in [low, high)
+  int high = batch;
+  while (high - low > 1) {
+    const int middle = low + (high - low) / 2;
+    if (cu_q_lens[middle] / tile_queries + middle <= number) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return {.sequence = low, .first_query = (number - cu_q_lens[low] / tile_queries - low) * tile_queries};
 }
 
 }  // namespace inferometer

@@ -68,7 +68,7 @@ struct QueryTile {
   PrefillSequence sequence;
   std::int64_t first_query;
   std::int64_t queries;  // at most kTileQ
-  KeyRange keys;         // that any of them sees
+  SeenKeys keys;         // that any of them sees
 };
 
 // One head of it: all that a thread works on at a time.
@@ -88,8 +88,8 @@ std::vector<QueryTile> query_tiles(const Problem& p, const Tensors& t) {
     const PrefillSequence sequence = prefill_sequence(p, t, b);
     for (std::int64_t first = 0; first < sequence.q_len; first += kTileQ) {
       const std::int64_t queries = std::min(kTileQ, sequence.q_len - first);
-      const KeyRange of_first = visible_keys(p, sequence, first);
-      const KeyRange of_last = visible_keys(p, sequence, first + queries - 1);
+      const SeenKeys of_first = visible_keys(p, sequence, first);
+      const SeenKeys of_last = visible_keys(p, sequence, first + queries - 1);
       tiles.push_back({.sequence = sequence,
                        .first_query = first,
                        .queries = queries,

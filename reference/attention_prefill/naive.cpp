@@ -49,7 +49,7 @@ void attend(const Problem& p, const PrefillSequence& sequence, std::int64_t begi
   if (const auto c = static_cast<float>(p.soft_cap); c > 0)
     s = s.unaryExpr([c](float score) { return c * std::tanh(score / c); });
   for (std::int64_t i = begin; i < end; ++i) {  // softmax over the keys that query i sees
-    const KeyRange visible = visible_keys(p, sequence, i);
+    const SeenKeys visible = visible_keys(p, sequence, i);
     head.s.row(i).head(visible.first).setZero();
     head.s.row(i).tail(sequence.kv_len - visible.end).setZero();
     lse[i] = -std::numeric_limits<float>::infinity();

@@ -23,7 +23,7 @@ PrefillSequence prefill_sequence(const Problem& p, const Tensors& t, std::int64_
   return sequence;
 }
 
-KeyRange visible_keys(const Problem& p, const PrefillSequence& sequence, std::int64_t query) {
+SeenKeys visible_keys(const Problem& p, const PrefillSequence& sequence, std::int64_t query) {
   if (!p.causal) return {.first = 0, .end = sequence.kv_len};
   const std::int64_t own = sequence.own_key(query);
   const std::int64_t end = std::clamp<std::int64_t>(own + 1, 0, sequence.kv_len);

@@ -24,13 +24,13 @@ PrefillSequence prefill_sequence(const AttentionPrefillProblem& problem, const A
                                  std::int64_t b);
 
 // Keys [first, end).
-struct KeyRange {
+struct SeenKeys {
   std::int64_t first = 0;
   std::int64_t end = 0;
 };
 
 // Those that a query of the sequence sees; empty ranges have first = end.
-KeyRange visible_keys(const AttentionPrefillProblem& problem, const PrefillSequence& sequence, std::int64_t query);
+SeenKeys visible_keys(const AttentionPrefillProblem& problem, const PrefillSequence& sequence, std::int64_t query);
 
 // Keys and values [begin, begin + count) of one KV head to f32: k [count, head_dim], v [count, v_dim].
 void load_keys_and_values(const AttentionPrefillProblem& problem, const AttentionPrefillTensors& tensors,

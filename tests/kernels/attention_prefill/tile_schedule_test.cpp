@@ -2,6 +2,7 @@
 #include "kernels/attention_prefill/tile_schedule.cuh"
 
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <utility>
 #include <vector>
@@ -68,6 +69,36 @@ TEST_CASE("tile schedule: a group is the heads whose keys and values fit the cac
   CHECK(make_tile_schedule(32, 4, 4, 1, 2500).group_heads == 32);
 }
 
+TEST_CASE("tile schedule: prefix sums alone number the tiles of a ragged batch, each once",
+          "[attention][prefill][schedule]") {
+  constexpr int kTile = 64;
+  const std::vector<std::vector<int>> batches = {
+      {0}, {1}, {64}, {65}, {0, 0, 3}, {64, 0, 64, 1}, {63, 65, 200, 0, 0, 128, 1}, {100, 100, 100, 100, 100}};
+  for (const std::vector<int>& lengths : batches) {
+    std::vector<std::int32_t> sums{0};
+    for (const int length : lengths) sums.push_back(sums.back() + length);
+    const auto batch = static_cast<int>(lengths.size());
+    std::set<std::pair<int, int>> seen;
+    int empty = 0;
+    for (int number = 0; number < ragged_tile_numbers(sums.back(), batch, kTile); ++number) {
+      const RaggedTile tile = ragged_tile(sums.data(), batch, number, kTile);
+      CAPTURE(number, tile.sequence, tile.first_query);
+      REQUIRE(tile.sequence < batch);
+      REQUIRE(tile.first_query >= 0);
+      if (tile.first_query >= lengths[static_cast<std::size_t>(tile.sequence)]) {
+        ++empty;
+        continue;
+      }
+      REQUIRE(tile.first_query % kTile == 0);
+      REQUIRE(seen.emplace(tile.sequence, tile.first_query).second);
+    }
+    std::size_t tiles = 0;
+    for (const int length : lengths) tiles += static_cast<std::size_t>((length + kTile - 1) / kTile);
+    CHECK(seen.size() == tiles);
+    CHECK(empty <= batch);
+  }
+}
+
 TEST_CASE("visible keys: causal is aligned at the last query and the last key", "[attention][prefill]") {
   const VisibleKeys more_keys(2, 5, true);
   CHECK(more_keys.last(0) == 3);
@@ -78,6 +109,20 @@ TEST_CASE("visible keys: causal is aligned at the last query and the last key", 
   CHECK(more_queries.last(2) == 0);
   CHECK(more_queries.last(3) == 1);
   CHECK(more_queries.last(100) == 1);  // rows of a tile past the last query
+}
+
+TEST_CASE("visible keys: a window reaches from a query's own key so many back", "[attention][prefill]") {
+  const VisibleKeys keys(10, 15, true, 3);
+  CHECK(keys.first(0) == 2);  // own key 5
+  CHECK(keys.last(0) == 5);
+  CHECK(keys.first(9) == 11);
+  CHECK(VisibleKeys(10, 10, true, 0).first(4) == 4);
+  CHECK(VisibleKeys(10, 10, true, 7).first(6) == 0);
+  constexpr int kLongest = 1 << 30;
+  CHECK(VisibleKeys(1, kLongest, true, kLongest - 2).first(0) == 1);
+  CHECK(VisibleKeys(1, kLongest, true, std::numeric_limits<int>::max()).first(0) == 0);
+  CHECK(VisibleKeys(kLongest, 1, true, kLongest - 1).first(kLongest - 1) == 0);
+  CHECK(VisibleKeys(kLongest, kLongest, false).first(kLongest - 1) == 0);
 }
 
 TEST_CASE("visible keys: without the mask every query sees every key, up to the longest lengths",
