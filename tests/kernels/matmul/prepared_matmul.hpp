@@ -1,0 +1,103 @@
+// A variant of matmul with memory of its own, for tests of what holds between launches.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/measure/device.hpp"
+#include "harness/operator/cuda_check.cuh"
+#include "harness/operator/fields.hpp"
+#include "harness/operator/registry.hpp"
+
+namespace inferometer::test {
+
+inline std::unique_ptr<Device> gpu() {
+  std::string reason;
+  std::unique_ptr<Device> device = make_gpu_device(0, reason);
+  if (device == nullptr) throw std::runtime_error(reason);
+  return device;
+}
+
+// One variant with tensors, workspace and stream of its own, launched as often as a test likes.
+class PreparedMatmul {
+ public:
+  PreparedMatmul(Device& device, const std::string& variant, const Fields& fields, std::uint64_t seed)
+      : device_(device), variant_(*find_variant("matmul", variant)) {
+    const Operator& op = *find_operator("matmul");
+    problem_ = op.parse(fields);
+    INFEROMETER_CUDA_CHECK(cudaStreamCreateWithFlags(&launch_.stream, cudaStreamNonBlocking));
+    std::vector<void*> pointers;
+    const std::vector<TensorSpec> specs = op.tensors(problem_.get());
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      pointers.push_back(allocate(static_cast<std::size_t>(specs[i].bytes())));
+      device_.fill(specs[i], seed, i, pointers.back());
+    }
+    y_ = pointers.back();
+    y_bytes_ = static_cast<std::size_t>(specs.back().bytes());
+    tensors_ = op.bind(problem_.get(), pointers);
+    if (const std::size_t bytes = variant_.workspace_bytes(problem_.get()); bytes != 0) {
+      launch_.workspace = {static_cast<std::byte*>(allocate(bytes)), bytes};
+      device_.set_zero(launch_.workspace.data(), bytes);
+    }
+    device_.synchronize();
+    NoAllocator none;
+    state_ = variant_.prepare(problem_.get(), tensors_.get(), launch_, none);
+    launch_.state = state_.get();
+  }
+
+  ~PreparedMatmul() {
+    cudaStreamSynchronize(launch_.stream);
+    for (void* memory : memory_) device_.release(memory);
+    cudaStreamDestroy(launch_.stream);
+  }
+  PreparedMatmul(const PreparedMatmul&) = delete;
+  PreparedMatmul& operator=(const PreparedMatmul&) = delete;
+
+  void launch() { variant_.run(problem_.get(), tensors_.get(), launch_); }
+
+  void launch_on(Stream stream) {
+    Launch other = launch_;
+    other.stream = stream;
+    variant_.run(problem_.get(), tensors_.get(), other);
+  }
+
+  void poison_y() { INFEROMETER_CUDA_CHECK(cudaMemsetAsync(y_, 0xff, y_bytes_, launch_.stream)); }
+
+  std::vector<std::byte> y() {
+    INFEROMETER_CUDA_CHECK(cudaStreamSynchronize(launch_.stream));
+    std::vector<std::byte> bytes(y_bytes_);
+    device_.copy_to_host(bytes.data(), y_, bytes.size());
+    return bytes;
+  }
+
+ private:
+  struct NoAllocator : Allocator {
+    std::shared_ptr<void> allocate(std::size_t, std::string_view) override {
+      throw std::logic_error("matmul variants keep no memory of their own");
+    }
+  };
+
+  void* allocate(std::size_t bytes) {
+    memory_.push_back(device_.allocate(bytes));
+    return memory_.back();
+  }
+
+  Device& device_;
+  const Variant& variant_;
+  std::shared_ptr<const void> problem_;
+  std::vector<void*> memory_;
+  std::shared_ptr<const void> tensors_;
+  void* y_ = nullptr;
+  std::size_t y_bytes_ = 0;
+  Launch launch_;
+  std::shared_ptr<void> state_;
+};
+
+}  // namespace inferometer::test
