@@ -1,6 +1,12 @@
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+#include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "harness/operator/nearest_word.hpp"
 #include "reference/kv_memory/problem.hpp"
@@ -37,6 +43,20 @@ std::unique_ptr<RequestSource> open_requests(const KvMemoryProblem& problem) {
   std::unique_ptr<RequestSource> source = open_all(problem);
   if (problem.requests == 0) return source;
   return std::make_unique<FirstRequests>(std::move(source), problem.requests);
+}
+
+std::int64_t count_requests(const KvMemoryProblem& problem, std::int64_t most) {
+  std::ifstream file(problem.trace, std::ios::binary);
+  std::vector<char> buffer(std::size_t{1} << 16);
+  std::int64_t lines = problem.trace.ends_with(".csv") ? -1 : 0;  // its header
+  bool blank = true;
+  while (lines < most && file.read(buffer.data(), std::ssize(buffer)).gcount() > 0) {
+    for (const char c : std::span(buffer).first(static_cast<std::size_t>(file.gcount()))) {
+      if (c == '\n' && !blank) ++lines;
+      blank = c == '\n' || (blank && c == '\r');
+    }
+  }
+  return std::min(most, blank ? lines : lines + 1);
 }
 
 }  // namespace inferometer

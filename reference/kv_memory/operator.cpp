@@ -116,6 +116,10 @@ void validate(const Problem& p) {
   } catch (const TraceError& error) {
     throw ProblemError("trace", error.what());
   }
+  if (is_synthetic(p.trace) || p.requests == 0) return;
+  if (const std::int64_t held = count_requests(p, p.requests); held < p.requests)
+    throw ProblemError("requests", "requests must be at most the " + std::to_string(held) + " of " + p.trace +
+                                       ", or 0 for all of them, got " + std::to_string(p.requests));
 }
 
 std::vector<TensorSpec> tensors(const Problem&) {

@@ -50,6 +50,9 @@ class RequestSource {
 // The requests of a problem, at most problem.requests of them. Throws TraceError when there is no such trace.
 std::unique_ptr<RequestSource> open_requests(const KvMemoryProblem& problem);
 
+// Requests of the problem's trace file, at most `most`: its lines are counted, not read.
+std::int64_t count_requests(const KvMemoryProblem& problem, std::int64_t most);
+
 std::vector<std::string> synthetic_names();
 
 }  // namespace inferometer

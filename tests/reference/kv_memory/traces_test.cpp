@@ -136,6 +136,33 @@ TEST_CASE("kv_memory traces: only the first requests of a trace are read where a
   CHECK_THROWS_AS(read_all(problem), TraceError);
 }
 
+TEST_CASE("kv_memory traces: more requests than a trace holds are refused", "[kv_memory][traces]") {
+  const auto refused = [](const std::string& trace, std::int64_t requests) -> std::string {
+    try {
+      find_operator("kv_memory")->parse({{"trace", trace}, {"requests", requests}});
+    } catch (const ProblemError& error) {
+      return error.field() + ": " + error.what();
+    }
+    return "accepted";
+  };
+  // Blank lines hold no request, and the last line may lack its end.
+  const TemporaryTrace csv("ContextTokens,GeneratedTokens\r\n1,1\r\n\r\n2,1\r\n3,1");
+  CHECK(refused(csv.path(), 3) == "accepted");
+  CHECK(refused(csv.path(), 0) == "accepted");
+  CHECK(refused(csv.path(), 4) ==
+        "requests: requests must be at most the 3 of " + csv.path() + ", or 0 for all of them, got 4");
+  const std::string row = "{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, \"hash_ids\": [7]}\n";
+  const TemporaryTrace jsonl(row + row + "\n", ".jsonl");
+  CHECK(refused(jsonl.path(), 2) == "accepted");
+  CHECK(refused(jsonl.path(), 1'000'000).find("requests must be at most the 2 of ") != std::string::npos);
+  // Longer than what is read at once.
+  std::string long_file = "ContextTokens,GeneratedTokens\n";
+  for (int i = 0; i < 40'000; ++i) long_file += "1,1\n";
+  const TemporaryTrace many(long_file);
+  CHECK(refused(many.path(), 40'000) == "accepted");
+  CHECK(refused(many.path(), 40'001).find("at most the 40000 of ") != std::string::npos);
+}
+
 TEST_CASE("kv_memory traces: a problem without its trace is refused, with what would do", "[kv_memory][traces]") {
   const auto refused = [](const Fields& fields) -> std::string {
     try {
