@@ -12,6 +12,7 @@ function(inferometer_write_uncompiled_variants output)
     cmake_path(GET source PARENT_PATH folder)
     cmake_path(GET folder FILENAME operator_name)
     string(REGEX REPLACE "\"[ \n]+\"" "" text "${text}")  # a summary of several literals
+    string(REPLACE ";" "<semicolon>" text "${text}")  # in a list it would part two elements
     string(REGEX MATCHALL "\\.name = \"[a-z0-9_]+\\.[a-z0-9_]+\",[ \n]*\\.summary =[ \n]*\"[^\"]*\"" found "${text}")
     if(NOT found)
       message(FATAL_ERROR "${source}: registers a variant, but not in the form .name = \"backend.method\", .summary = \"...\"")
@@ -19,6 +20,7 @@ function(inferometer_write_uncompiled_variants output)
     foreach(entry IN LISTS found)
       string(REGEX REPLACE "^\\.name = \"([^\"]*)\",[ \n]*\\.summary =[ \n]*\"([^\"]*)\"$"
         "    add(\"${operator_name}\", \"\\1\", \"\\2\");\n" registration "${entry}")
+      string(REPLACE "<semicolon>" ";" registration "${registration}")
       string(APPEND registrations "${registration}")
     endforeach()
   endforeach()
