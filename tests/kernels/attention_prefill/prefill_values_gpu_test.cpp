@@ -1,4 +1,4 @@
-// cuda.flash_sm80 and cuda.materialized on values that break softmax kernels, and on masks worked out by hand.
+// The CUDA prefill variants on values that break softmax kernels, and on masks worked out by hand.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -16,20 +16,13 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Scores are all equal, so that O is the mean of the visible values, and every value of key j is j.
 EditTensors uniform_over_keys(const AttentionPrefillProblem& p, float q_value, float k_value) {
-  return [=](std::vector<TensorSpec>& specs) {
-    set_source(specs, "q", [=](std::int64_t) { return q_value; });
-    set_source(specs, "k", [=](std::int64_t) { return k_value; });
-    set_source(specs, "v",
-               [=](std::int64_t index) { return static_cast<float>(index / (p.kv_heads * p.head_dim) % p.kv_len); });
-  };
+  return fill_prefill(p, numbered_values(q_value, k_value), 0);
 }
 
 TEST_CASE("prefill: with more queries than keys, the first rows see no key: 0 and -infinity",
           "[attention][prefill][gpu]") {
   const AttentionPrefillProblem p{.q_len = 4, .kv_len = 2, .head_dim = 64, .causal = true};
-  for (const std::string& variant : kPrefillVariants) {
-    INFO(variant);
-    const VariantRun run = run_prefill(variant, p, 1, uniform_over_keys(p, 0.0F, 0.0F));
+  for_each_prefill(p, 1, uniform_over_keys(p, 0.0F, 0.0F), [&](const std::string&, const VariantRun& run) {
     const std::vector<float>& o = run.outputs.at("o");
     const std::vector<float>& lse = run.outputs.at("lse");
     for (std::size_t d = 0; d < 64; ++d) {
@@ -42,7 +35,7 @@ TEST_CASE("prefill: with more queries than keys, the first rows see no key: 0 an
     CHECK(lse[1] == -kInfinity);
     CHECK(lse[2] == 0.0F);
     CHECK(lse[3] == Approx(std::log(2.0)));
-  }
+  });
 }
 
 TEST_CASE("prefill: whole tiles of rows without keys are 0 and -infinity", "[attention][prefill][gpu]") {
@@ -52,14 +45,12 @@ TEST_CASE("prefill: whole tiles of rows without keys are 0 and -infinity", "[att
 
 TEST_CASE("prefill: with more keys than queries, the mask is aligned at the end", "[attention][prefill][gpu]") {
   const AttentionPrefillProblem p{.q_len = 2, .kv_len = 5, .head_dim = 64, .causal = true};
-  for (const std::string& variant : kPrefillVariants) {
-    INFO(variant);
-    const VariantRun run = run_prefill(variant, p, 1, uniform_over_keys(p, 0.0F, 0.0F));
+  for_each_prefill(p, 1, uniform_over_keys(p, 0.0F, 0.0F), [&](const std::string&, const VariantRun& run) {
     CHECK(run.outputs.at("o")[0] == 1.5F);   // mean of 0 .. 3
     CHECK(run.outputs.at("o")[64] == 2.0F);  // mean of 0 .. 4
     CHECK(run.outputs.at("lse")[0] == Approx(std::log(4.0)));
     CHECK(run.outputs.at("lse")[1] == Approx(std::log(5.0)));
-  }
+  });
 }
 
 TEST_CASE("prefill: scores of 1e12 leave no NaN: all inputs 133120 give the value itself",
@@ -67,29 +58,25 @@ TEST_CASE("prefill: scores of 1e12 leave no NaN: all inputs 133120 give the valu
   constexpr float kValue = 133120.0F;  // exact in bf16
   const AttentionPrefillProblem p{.q_len = 128, .kv_len = 128, .head_dim = 64, .dtype = Dtype::bf16};
   const EditTensors all_equal = [](std::vector<TensorSpec>& specs) {
-    for (const char* name : {"q", "k", "v"}) set_source(specs, name, [](std::int64_t) { return kValue; });
+    for (const char* name : {"q", "k", "v"}) tensor_named(specs, name).source = [](std::int64_t) { return kValue; };
   };
   // 64 products of kValue^2, over sqrt(64), plus log(128), which is below the rounding of the sum.
   const double lse = 8.0 * kValue * kValue;
-  for (const std::string& variant : kPrefillVariants) {
-    INFO(variant);
-    const VariantRun run = run_prefill(variant, p, 1, all_equal);
+  for_each_prefill(p, 1, all_equal, [&](const std::string&, const VariantRun& run) {
     for (const float value : run.outputs.at("o")) REQUIRE(value == kValue);
     for (const float value : run.outputs.at("lse")) REQUIRE(value == Approx(lse).epsilon(1e-6));
-  }
+  });
 }
 
 TEST_CASE("prefill: scores past the range of f32 leave no NaN", "[attention][prefill][gpu]") {
   const AttentionPrefillProblem p{.q_len = 70, .kv_len = 130, .head_dim = 64, .dtype = Dtype::bf16};
   const EditTensors overflowing = [](std::vector<TensorSpec>& specs) {
-    for (const char* name : {"q", "k"}) set_source(specs, name, [](std::int64_t) { return 0x1p70F; });
-    set_source(specs, "v", [](std::int64_t) { return 3.0F; });
+    for (const char* name : {"q", "k"}) tensor_named(specs, name).source = [](std::int64_t) { return 0x1p70F; };
+    tensor_named(specs, "v").source = [](std::int64_t) { return 3.0F; };
   };
-  for (const std::string& variant : kPrefillVariants) {
-    INFO(variant);
-    const VariantRun run = run_prefill(variant, p, 1, overflowing);
+  for_each_prefill(p, 1, overflowing, [&](const std::string&, const VariantRun& run) {
     for (const float value : run.outputs.at("o")) REQUIRE(value == 3.0F);
-  }
+  });
 }
 
 TEST_CASE("prefill: scores near -1e5 are no mask: softmax is uniform and log-sum-exp finite",
@@ -98,27 +85,23 @@ TEST_CASE("prefill: scores near -1e5 are no mask: softmax is uniform and log-sum
   constexpr double kScore = -8.0 * 112 * 112;
   for (const std::int64_t kv_len : {3, 65, 129}) {
     const AttentionPrefillProblem p{.q_len = 130, .kv_len = kv_len, .head_dim = 64};
-    for (const std::string& variant : kPrefillVariants) {
-      INFO(variant << " kv_len=" << kv_len);
-      const VariantRun run = run_prefill(variant, p, 1, uniform_over_keys(p, 112.0F, -112.0F));
+    for_each_prefill(p, 1, uniform_over_keys(p, 112.0F, -112.0F), [&](const std::string&, const VariantRun& run) {
       // Each probability is rounded to f16 before the product (2^-11 relative), O once more.
       const double mean = static_cast<double>(kv_len - 1) / 2;
       for (const float value : run.outputs.at("o")) REQUIRE(value == Approx(mean).epsilon(0x1p-10));
       // A score of 1e5 has an f32 spacing of 2^-7; scaling, and adding the logarithm, round once each.
       for (const float value : run.outputs.at("lse"))
         REQUIRE(value == Approx(kScore + std::log(static_cast<double>(kv_len))).margin(0x1p-6).epsilon(0));
-    }
+    });
   }
 }
 
 TEST_CASE("prefill: scores past the range of f16 are right", "[attention][prefill][gpu]") {
   // 128 products of 255^2: 8.3 million before the scale.
   const AttentionPrefillProblem p{.q_len = 65, .kv_len = 129, .head_dim = 128};
-  for (const std::string& variant : kPrefillVariants) {
-    INFO(variant);
-    const VariantRun run = run_prefill(variant, p, 1, uniform_over_keys(p, 255.0F, 255.0F));
+  for_each_prefill(p, 1, uniform_over_keys(p, 255.0F, 255.0F), [&](const std::string&, const VariantRun& run) {
     for (const float value : run.outputs.at("o")) REQUIRE(value == Approx(64.0).epsilon(0x1p-10));
-  }
+  });
 }
 
 TEST_CASE("prefill: large logits are right: softmax close to one key", "[attention][prefill][gpu]") {
@@ -140,13 +123,12 @@ TEST_CASE("prefill: scores that grow along the keys are right", "[attention][pre
       const auto first_element = [=](const std::function<float(std::int64_t)>& of_row) {
         return [=](std::int64_t index) { return index % head_dim == 0 ? of_row(index / head_dim) : 0.0F; };
       };
-      set_source(specs, "q", first_element([](std::int64_t row) {
-                   return static_cast<float>(std::bit_floor(static_cast<std::uint64_t>(row) + 1));
-                 }));
-      set_source(specs, "k", first_element([](std::int64_t row) {
-                   const std::int64_t quarter = row / 4;
-                   return static_cast<float>(quarter);
-                 }));
+      tensor_named(specs, "q").source = first_element(
+          [](std::int64_t row) { return static_cast<float>(std::bit_floor(static_cast<std::uint64_t>(row) + 1)); });
+      tensor_named(specs, "k").source = first_element([](std::int64_t row) {
+        const std::int64_t quarter = row / 4;
+        return static_cast<float>(quarter);
+      });
     });
   }
 }
