@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/operator/registry.hpp"
+#include "reference/attention_prefill/problem.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace inferometer;
@@ -33,6 +34,8 @@ Fields shape(std::int64_t batch, std::int64_t q_heads, std::int64_t kv_heads, st
           {"kv_len", kv_len}, {"head_dim", head_dim}, {"causal", causal},     {"dtype", std::string("f32")}};
 }
 
+std::vector<std::int64_t> list(std::vector<std::int64_t> lengths) { return lengths; }
+
 // The mask by its definition.
 bool sees(bool causal, std::int64_t i, std::int64_t j, std::int64_t q_len, std::int64_t kv_len) {
   return !causal || j <= i + kv_len - q_len;
@@ -53,12 +56,129 @@ TEST_CASE("attention_prefill: impossible problems are refused by field, with wha
   refuses({{"q_heads", n(6)}, {"kv_heads", n(4)}}, {"q_heads: ", "multiple of kv_heads, got 6 and 4"});
   refuses({{"q_len", n(0)}}, {"q_len: "});
   refuses({{"kv_len", n(-1)}}, {"kv_len: ", "-1"});
+  refuses({{"v_head_dim", n(100)}}, {"v_head_dim: v_head_dim must be a multiple of 8, got 100"});
+  refuses({{"block_size", n(513)}}, {"block_size: ", "512", "513"});
+  refuses({{"window_left", n(5)}}, {"window_left: window_left must be -1 without causal, got 5"});
+  refuses({{"window_left", n(-2)}, {"causal", true}}, {"window_left: ", "-2"});
+  refuses({{"soft_cap", 1e-4}}, {"soft_cap: soft_cap must be 0 or at least 0.001, got 1e-04"});
+  refuses({{"k_row_stride", n(68)}}, {"k_row_stride: ", "multiple of 8", "64, on, got 68"});
+  refuses({{"v_head_dim", n(128)}, {"v_row_stride", n(120)}}, {"v_row_stride: ", "128, on, got 120"});
+  refuses({{"batch", n(2)}, {"q_lens", list({3, 4})}}, {"kv_lens: ", "2 sequences", "go together, got 0"});
+  refuses({{"batch", n(2)}, {"kv_lens", list({3, 4})}}, {"q_lens: ", "got 0"});
+  refuses({{"batch", n(2)}, {"q_lens", list({3})}, {"kv_lens", list({3, 4})}}, {"q_lens: ", "got 1"});
+  refuses({{"q_lens", list({-3})}, {"kv_lens", list({3})}}, {"q_lens: ", "-3"});
+  refuses({{"q_lens", list({0})}, {"kv_lens", list({3})}}, {"q_lens: ", "a length above 0, got zeros only"});
+  refuses({{"q_lens", list({3})}, {"kv_lens", list({3})}, {"kv_len", n(4)}},
+          {"kv_len: kv_len must be the maximum of kv_lens, 3, got 4"});
+  refuses({{"batch", n(2)}, {"q_lens", list({2147483647, 1})}, {"kv_lens", list({1, 1})}}, {"q_lens: ", "2147483647"});
   refuses({{"dtype", std::string("i32")}}, {"dtype: ", "f16", "bf16", "f32"});
   refuses({{"seq_len", n(8)}, {"q_len", n(8)}}, {"q_len"});
   // Each field is possible, their products are not.
   refuses({{"batch", n(1 << 30)}, {"q_len", n(1 << 30)}}, {"q_len: "});
   refuses({{"q_len", n(std::int64_t{1} << 40)}, {"kv_len", n(std::int64_t{1} << 40)}}, {"kv_len: "});
+  // Blocks have 32-bit numbers.
+  refuses({{"batch", n(1 << 12)}, {"kv_len", n(1 << 30)}, {"block_size", n(1)}, {"head_dim", n(8)}},
+          {"block_size: ", "2147483647 blocks"});
   CHECK(refusal({{"seq_len", n(1 << 20)}, {"q_heads", n(64)}, {"kv_heads", n(8)}}) == "accepted");
+  CHECK(refusal({{"kv_len", n(0)}}) == "accepted");
+  CHECK(refusal({{"batch", n(2)}, {"q_lens", list({0, 3})}, {"kv_lens", list({0, 0})}, {"block_size", n(16)}}) ==
+        "accepted");
+}
+
+TEST_CASE("attention_prefill: lists of lengths set their maxima", "[attention_prefill][operator]") {
+  const auto parsed =
+      attention().parse({{"batch", std::int64_t{3}}, {"q_lens", list({5, 0, 2})}, {"kv_lens", list({7, 9, 0})}});
+  const auto& p = *static_cast<const AttentionPrefillProblem*>(parsed.get());
+  CHECK(p.q_len == 5);
+  CHECK(p.kv_len == 9);
+  CHECK(p.total_q() == 7);
+  CHECK(p.total_kv() == 16);
+  // What describe() gives is a problem again, and the same one.
+  CHECK(to_string(attention().describe(attention().parse(attention().describe(&p)).get())) ==
+        to_string(attention().describe(&p)));
+}
+
+TEST_CASE("attention_prefill: ragged tensors are packed behind prefix sums, paged ones lie in blocks",
+          "[attention_prefill][operator]") {
+  const auto problem = attention().parse({{"batch", std::int64_t{3}},
+                                          {"q_lens", list({5, 0, 2})},
+                                          {"kv_lens", list({7, 9, 0})},
+                                          {"kv_heads", std::int64_t{2}},
+                                          {"q_heads", std::int64_t{4}},
+                                          {"v_head_dim", std::int64_t{8}},
+                                          {"v_row_stride", std::int64_t{24}},
+                                          {"block_size", std::int64_t{4}}});
+  const std::vector<TensorSpec> specs = attention().tensors(problem.get());
+  using Shape = std::vector<std::int64_t>;
+  const std::vector<std::pair<std::string, Shape>> expected = {
+      {"q", {7, 4, 64}},   {"k", {8, 4, 2, 64}},    {"v", {8, 4, 24}}, {"cu_q_lens", {4}},
+      {"cu_kv_lens", {4}}, {"block_table", {3, 3}}, {"o", {7, 4, 8}},  {"lse", {4, 7}}};
+  REQUIRE(specs.size() == expected.size());
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    CHECK(specs[i].name == expected[i].first);
+    CHECK(specs[i].shape == expected[i].second);
+  }
+  const Inputs inputs(specs, 1);
+  CHECK(inputs.integers("cu_q_lens") == std::vector<std::int32_t>{0, 5, 5, 7});
+  CHECK(inputs.integers("cu_kv_lens") == std::vector<std::int32_t>{0, 7, 16, 16});
+
+  // Every key has one slot, and all elements beside keys and heads are NaN.
+  std::set<std::int64_t> rows;
+  for (const auto& [sequence, keys] : {std::pair{0, 7}, std::pair{1, 9}})
+    for (std::int64_t j = 0; j < keys; ++j) {
+      const std::int32_t block = inputs.integers("block_table")[static_cast<std::size_t>(sequence * 3 + j / 4)];
+      REQUIRE(block >= 0);
+      rows.insert(block * 4 + j % 4);
+    }
+  CHECK(rows.size() == 16);
+  for (std::int64_t row = 0; row < 8 * 4; ++row) {
+    const std::vector<float> k = inputs.read("k", row * 128, 128);
+    const std::vector<float> v = inputs.read("v", row * 24, 24);
+    for (const float element : k) REQUIRE(std::isnan(element) == !rows.contains(row));
+    for (std::size_t e = 0; e < 24; ++e) REQUIRE(std::isnan(v[e]) == (!rows.contains(row) || e >= 16));
+  }
+  const std::vector<std::int32_t>& table = inputs.integers("block_table");
+  CHECK(table[2] == -1);
+  for (std::size_t entry = 6; entry < 9; ++entry) CHECK(table[entry] == -1);
+}
+
+TEST_CASE("attention_prefill: FLOPs and bytes count what windows and lengths let queries see",
+          "[attention_prefill][operator]") {
+  for (const std::int64_t window : {-1, 0, 1, 3, 7, 20}) {
+    const std::vector<std::pair<std::int64_t, std::int64_t>> lengths = {{5, 7}, {7, 5}, {0, 4}, {4, 0}, {1, 9}, {9, 9}};
+    std::int64_t pairs = 0;
+    std::int64_t keys = 0;
+    std::vector<std::int64_t> q_lens;
+    std::vector<std::int64_t> kv_lens;
+    for (const auto& [q_len, kv_len] : lengths) {
+      q_lens.push_back(q_len);
+      kv_lens.push_back(kv_len);
+      for (std::int64_t j = 0; j < kv_len; ++j) {
+        bool seen = false;
+        for (std::int64_t i = 0; i < q_len; ++i) {
+          const std::int64_t own = i + kv_len - q_len;
+          if (j > own || (window >= 0 && j < own - window)) continue;
+          ++pairs;
+          seen = true;
+        }
+        keys += seen ? 1 : 0;
+      }
+    }
+    CAPTURE(window);
+    const auto problem = attention().parse({{"batch", std::int64_t{6}},
+                                            {"q_heads", std::int64_t{6}},
+                                            {"kv_heads", std::int64_t{2}},
+                                            {"q_lens", q_lens},
+                                            {"kv_lens", kv_lens},
+                                            {"head_dim", std::int64_t{24}},
+                                            {"v_head_dim", std::int64_t{16}},
+                                            {"window_left", window},
+                                            {"causal", true}});
+    const Work work = attention().work(problem.get());
+    CHECK(work.flops == 2.0 * 6 * (24 + 16) * static_cast<double>(pairs));
+    const std::int64_t rows = 5 + 7 + 0 + 4 + 1 + 9;
+    CHECK(work.bytes == static_cast<double>(2 * (24 + 16) * (6 * rows + 2 * keys) + 4 * 6 * rows));
+  }
 }
 
 TEST_CASE("attention_prefill: seq_len sets both lengths", "[attention_prefill][operator]") {
