@@ -17,18 +17,17 @@ constexpr float kLargestCode = 127;
 constexpr std::uint32_t kLeastGreatest = 0x0d800000U;  // 2^-100, as the bits of a float
 constexpr std::uint32_t kInfinity = 0x7f800000U;
 
-// The greater magnitude of each half, NaN above all.
-template <class T>
-__device__ __forceinline__ std::uint32_t max_magnitudes(std::uint32_t a, std::uint32_t b) {
-  return __vmaxu2(a & 0x7fff7fffU, b & 0x7fff7fffU);  // as integers: the order of magnitudes, and of NaN after them
+// The greater magnitude of each half of a pair, f16 or bf16: as integers they have the order of magnitudes, and NaN
+// comes after all.
+__device__ __forceinline__ std::uint32_t max_magnitudes(std::uint32_t greatest, std::uint32_t pair) {
+  return __vmaxu2(greatest, pair & 0x7fff7fffU);
 }
 
-template <class T>
 __device__ __forceinline__ std::uint32_t max_magnitudes(std::uint32_t greatest, const uint4& chunk) {
-  greatest = max_magnitudes<T>(greatest, chunk.x);
-  greatest = max_magnitudes<T>(greatest, chunk.y);
-  greatest = max_magnitudes<T>(greatest, chunk.z);
-  return max_magnitudes<T>(greatest, chunk.w);
+  greatest = max_magnitudes(greatest, chunk.x);
+  greatest = max_magnitudes(greatest, chunk.y);
+  greatest = max_magnitudes(greatest, chunk.z);
+  return max_magnitudes(greatest, chunk.w);
 }
 
 // The greatest of all threads' pairs, as the bits of a float that is not negative or of a NaN.
@@ -77,9 +76,9 @@ __global__ void __launch_bounds__(kThreads)
     held[i] = chunk < chunks ? x[row + chunk] : make_uint4(0, 0, 0, 0);
   }
 #pragma unroll
-  for (int i = 0; i < kChunks; ++i) pair = max_magnitudes<T>(pair, held[i]);
+  for (int i = 0; i < kChunks; ++i) pair = max_magnitudes(pair, held[i]);
   for (int chunk = thread + kChunks * kThreads; chunk < chunks; chunk += kThreads)
-    pair = max_magnitudes<T>(pair, x[row + chunk]);
+    pair = max_magnitudes(pair, x[row + chunk]);
 
   const std::uint32_t bits = max(block_greatest<T>(pair), kLeastGreatest);
   const float greatest = __uint_as_float(bits);
