@@ -4,8 +4,6 @@
 #include <string_view>
 #include <vector>
 
-#include "reference/kv_cache/judged_cache.hpp"
-
 namespace inferometer {
 namespace {
 
@@ -38,29 +36,34 @@ double code(const Problem& p, const std::vector<float>& row, std::int64_t d) {
 
 }  // namespace
 
+Eigen::RowVectorXd read_judged_token(const Problem& p, const Inputs& inputs, KeyOrValue which, const JudgedSlot& slot,
+                                     std::int64_t kv_head) {
+  const std::string_view name = which == KeyOrValue::key ? "k" : "v";
+  if (p.kv_bits == 16) {
+    const std::int64_t stride = which == KeyOrValue::key ? p.k_stride() : p.v_stride();
+    const std::int64_t first = (slot.page * slots_of_page(p) + slot.within) * stride + kv_head * p.head_dim;
+    return read_judged_row(inputs, name, first, p.head_dim);
+  }
+  const std::int64_t place = (slot.page * p.kv_heads + kv_head) * slots_of_page(p) + slot.within;
+  const std::int64_t code_bytes = p.head_dim * p.kv_bits / 8;
+  const std::int64_t row_bytes = (code_bytes + 15) / 16 * 16;
+  const std::vector<float> codes = inputs.read(name, place * row_bytes, code_bytes);
+  const std::vector<float> scales = inputs.read("kv_scales", place * p.groups() * 2, p.groups() * 2);
+  const std::int64_t group_size = p.head_dim / p.groups();
+  Eigen::RowVectorXd row(p.head_dim);
+  for (std::int64_t d = 0; d < p.head_dim; ++d) {
+    const auto scale = static_cast<std::size_t>(d / group_size * 2 + (which == KeyOrValue::key ? 0 : 1));
+    row[d] = code(p, codes, d) * static_cast<double>(scales[scale]);
+  }
+  return row;
+}
+
 RowsF64 read_judged_rows(const Problem& p, const Inputs& inputs, KeyOrValue which, std::int64_t sequence,
                          std::int64_t kv_head, std::int64_t begin, std::int64_t count) {
-  const std::string_view name = which == KeyOrValue::key ? "k" : "v";
   RowsF64 rows(count, p.head_dim);
-  for (std::int64_t j = 0; j < count; ++j) {
-    const auto [page, within] = judged_slot(inputs, p.block_size, p.max_blocks(), sequence, begin + j);
-    if (p.kv_bits == 16) {
-      const std::int64_t stride = which == KeyOrValue::key ? p.k_stride() : p.v_stride();
-      const std::int64_t first = (page * slots_of_page(p) + within) * stride + kv_head * p.head_dim;
-      rows.row(j) = read_judged_row(inputs, name, first, p.head_dim);
-      continue;
-    }
-    const std::int64_t place = (page * p.kv_heads + kv_head) * slots_of_page(p) + within;
-    const std::int64_t code_bytes = p.head_dim * p.kv_bits / 8;
-    const std::int64_t row_bytes = (code_bytes + 15) / 16 * 16;
-    const std::vector<float> row = inputs.read(name, place * row_bytes, code_bytes);
-    const std::vector<float> scales = inputs.read("kv_scales", place * p.groups() * 2, p.groups() * 2);
-    const std::int64_t group_size = p.head_dim / p.groups();
-    for (std::int64_t d = 0; d < p.head_dim; ++d) {
-      const auto scale = static_cast<std::size_t>(d / group_size * 2 + (which == KeyOrValue::key ? 0 : 1));
-      rows(j, d) = code(p, row, d) * static_cast<double>(scales[scale]);
-    }
-  }
+  for (std::int64_t j = 0; j < count; ++j)
+    rows.row(j) = read_judged_token(p, inputs, which,
+                                    judged_slot(inputs, p.block_size, p.max_blocks(), sequence, begin + j), kv_head);
   return rows;
 }
 

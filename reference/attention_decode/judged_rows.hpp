@@ -7,6 +7,7 @@
 #include "harness/operator/tensor.hpp"
 #include "reference/attention_decode/problem.hpp"
 #include "reference/common/eigen.hpp"
+#include "reference/kv_cache/judged_cache.hpp"
 
 namespace inferometer {
 
@@ -14,8 +15,12 @@ enum class KeyOrValue : std::uint8_t { key, value };
 
 using RowsF64 = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// Tokens [begin, begin + count) of one KV head of one sequence, [count, head_dim]; dequantised where the cache holds
-// codes. The block table is read from `inputs`.
+// The token in one slot, of one KV head; dequantised where the cache holds codes.
+Eigen::RowVectorXd read_judged_token(const AttentionDecodeProblem& problem, const Inputs& inputs, KeyOrValue which,
+                                     const JudgedSlot& slot, std::int64_t kv_head);
+
+// Tokens [begin, begin + count) of one KV head of one sequence, [count, head_dim]. The block table is
+// read from `inputs`.
 RowsF64 read_judged_rows(const AttentionDecodeProblem& problem, const Inputs& inputs, KeyOrValue which,
                          std::int64_t sequence, std::int64_t kv_head, std::int64_t begin, std::int64_t count);
 

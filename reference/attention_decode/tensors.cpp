@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "reference/attention_decode/cache_layout.hpp"
+#include "reference/attention_decode/queries.hpp"
 #include "reference/kv_cache/block_layout.hpp"
 #include "reference/kv_cache/quantize.hpp"
 
@@ -129,6 +130,7 @@ void add_decode_contents(const Problem& p, std::vector<TensorSpec>& specs) {
   }
   specs[at.seq_lens].source = lengths(p);
   if (is_paged(p)) specs[at.block_table].source = block_table(p);
+  specs[at.q].source = leaning_queries(p, specs);
 }
 
 AttentionDecodeTensors bind_decode(const Problem& p, std::span<void* const> pointers) {

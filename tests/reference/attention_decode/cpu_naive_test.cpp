@@ -44,7 +44,7 @@ TEST_CASE("attention_decode cpu.naive: every number of query heads per KV head w
 
 TEST_CASE("attention_decode cpu.naive: the same keys in blocks or in a row give the same answer",
           "[attention_decode][reference]") {
-  // Both caches hold the value that token t of sequence b, KV head h, element e has here.
+  // Both caches hold the value that token t of sequence b, KV head h, element e has here; Q is random.
   const auto content = [](std::int64_t b, std::int64_t token, std::int64_t within) {
     return std::sin(static_cast<float>(b * 7919 + token * 131 + within * 17 + 1));
   };
@@ -52,6 +52,7 @@ TEST_CASE("attention_decode cpu.naive: the same keys in blocks or in a row give 
   const std::int64_t row = shape.kv_heads * shape.head_dim;
   const std::int64_t longest = 1000;
   const auto fill_contiguous = [&](std::vector<TensorSpec>& specs) {
+    tensor_named(specs, "q").source = Normal{};
     for (const char* name : {"k", "v"})
       tensor_named(specs, name).source = [=](std::int64_t i) {
         return content(i / row / longest, i / row % longest, i % row + (*name == 'v' ? 5 : 0));
@@ -63,6 +64,7 @@ TEST_CASE("attention_decode cpu.naive: the same keys in blocks or in a row give 
     CAPTURE(block_size);
     shape.block_size = block_size;
     const VariantRun paged = run_naive(shape, [&](std::vector<TensorSpec>& specs) {
+      tensor_named(specs, "q").source = Normal{};
       const auto table = std::get<std::vector<std::int32_t>>(tensor_named(specs, "block_table").source);
       const std::int64_t columns = (longest + block_size - 1) / block_size;
       std::vector<std::int64_t> entry_of(static_cast<std::size_t>(tensor_named(specs, "k").shape[0]), 0);
@@ -158,6 +160,7 @@ TEST_CASE("attention_decode cpu.naive: K and V may stand at strides of their own
   const auto filled = [&](std::int64_t k_stride, std::int64_t v_stride) {
     return run_naive({.contexts = list({40, 7}), .k_row_stride = k_stride, .v_row_stride = v_stride},
                      [&](std::vector<TensorSpec>& specs) {
+                       tensor_named(specs, "q").source = content(64);
                        tensor_named(specs, "k").source = content(k_stride);
                        tensor_named(specs, "v").source = content(v_stride);
                      });
