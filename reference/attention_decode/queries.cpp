@@ -58,7 +58,7 @@ class Queries {
   // Row of [batch, q_len, q_heads].
   Eigen::RowVectorXd query_of(const Inputs& inputs, std::int64_t row) const {
     const std::vector<float> random = inputs.read("q", row * p_.head_dim, p_.head_dim);
-    const Eigen::RowVectorXd g = Eigen::Map<const Eigen::RowVectorXf>(random.data(), p_.head_dim).cast<double>();
+    Eigen::RowVectorXd g = Eigen::Map<const Eigen::RowVectorXf>(random.data(), p_.head_dim).cast<double>();
     const JudgedSlot slot = slots_[static_cast<std::size_t>(row / p_.q_heads)];
     if (slot.page == kNone) return g;
     const std::int64_t sequence = row / p_.q_heads / p_.q_len;
