@@ -5,11 +5,28 @@
 
 namespace inferometer {
 
+// PTX ld.shared.u16. `src` is 2-byte aligned.
+__device__ __forceinline__ std::uint16_t load_shared_2b(std::uint32_t src) {
+  std::uint16_t bits;
+  asm volatile("ld.shared.u16 %0, [%1];\n" : "=h"(bits) : "r"(src) : "memory");
+  return bits;
+}
+
 // PTX ld.shared.u32. `src` is 4-byte aligned.
 __device__ __forceinline__ std::uint32_t load_shared_4b(std::uint32_t src) {
   std::uint32_t bits;
   asm volatile("ld.shared.u32 %0, [%1];\n" : "=r"(bits) : "r"(src) : "memory");
   return bits;
+}
+
+// PTX ld.shared.v4.f32. `src` is 16-byte aligned.
+__device__ __forceinline__ float4 load_shared_16b(std::uint32_t src) {
+  float4 value;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\n"
+               : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+               : "r"(src)
+               : "memory");
+  return value;
 }
 
 }  // namespace inferometer

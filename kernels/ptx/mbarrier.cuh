@@ -27,13 +27,15 @@ __device__ __forceinline__ void mbarrier_arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(barrier) : "memory");
 }
 
-// PTX mbarrier.arrive.shared::cluster.b64 on the same barrier of block `rank` of the cluster.
+// PTX mbarrier.arrive.shared::cluster.b64 on the same barrier of block `rank` of the cluster. Unlike mbarrier_arrive it
+// orders nothing for threads of that block: enough where wgmma has read what the copy engine overwrites next. (Release
+// at the scope of a cluster would cost about a microsecond.)
 __device__ __forceinline__ void mbarrier_arrive_cluster(std::uint32_t barrier, std::uint32_t rank) {
   asm volatile(
       "{\n"
       ".reg .b32 remote;\n"
       "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
       "}\n" ::"r"(barrier),
       "r"(rank)
       : "memory");

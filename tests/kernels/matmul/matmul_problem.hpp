@@ -14,7 +14,7 @@
 
 namespace inferometer::test {
 
-inline const std::vector<std::string> kMatmulVariants = {"cublas.f16", "cuda.f16_sm80"};
+inline const std::vector<std::string> kMatmulVariants = {"cublas.f16", "cuda.f16_sm80", "cuda.f16_sm90"};
 
 inline Fields matmul_fields(const MatmulProblem& p) {
   return {{"m", p.m}, {"n", p.n}, {"k", p.k}, {"dtype", std::string(dtype_name(p.dtype))}};

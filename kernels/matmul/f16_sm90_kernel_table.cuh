@@ -1,0 +1,24 @@
+// Instantiates sm90_matmul_kernel for every tile of kSm90Tiles.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "kernels/matmul/f16_sm90_kernels.hpp"
+#include "kernels/matmul/sm90_matmul.cuh"
+#include "kernels/matmul/sm90_tile_table.hpp"
+
+namespace inferometer {
+
+template <class T>
+const void* f16_sm90_kernel_of_table(int tile) {
+  static const auto kernels = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+    return std::array<const void*, sizeof...(kIndex)>{
+        reinterpret_cast<const void*>(&sm90_matmul_kernel<T, Sm90TableTile<kIndex>, RoundedOutput<T>>)...};
+  }
+  (std::make_index_sequence<kSm90Tiles.size()>{});
+  return kernels.at(static_cast<std::size_t>(tile));
+}
+
+}  // namespace inferometer

@@ -1,0 +1,79 @@
+#include "kernels/matmul/sm90_launch.hpp"
+
+#include <array>
+
+#include "harness/operator/cuda_check.cuh"
+#include "kernels/common/tensor_map.hpp"
+#include "kernels/matmul/sm90_tile_table.hpp"
+
+namespace inferometer {
+namespace {
+
+constexpr std::int64_t kStoreElems = 8;  // of a 16-byte access
+
+const Sm90Tile& tile_of(const Sm90Plan& plan) { return kSm90Tiles.at(static_cast<std::size_t>(plan.tile)).tile; }
+
+// Boxes of `box_rows` rows and 128 bytes of a dense [rows, columns] tensor.
+CUtensorMap make_map(Dtype dtype, const void* data, std::int64_t rows, std::int64_t columns, std::int64_t box_rows) {
+  const auto element = dtype_bytes(dtype);
+  const TensorMapShape<2> shape = {
+      .sizes = {static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows)},
+      .stride_bytes = {static_cast<std::uint64_t>(columns) * element},
+      .box = {static_cast<std::uint32_t>(kSm90TileBytesK / element), static_cast<std::uint32_t>(box_rows)}};
+  return make_tensor_map(dtype, data, shape);
+}
+
+// The rows of x or w, fetched in boxes of `box` rows.
+Sm90Rows make_rows(const Sm90Product& p, const void* data, std::int64_t rows, std::int64_t box) {
+  const std::int64_t rest = (rows % box + 7) / 8 * 8;  // the swizzle repeats every 8 rows
+  return {.whole_map = make_map(p.operand, data, rows, p.k, box),
+          .rest_map = make_map(p.operand, data, rows, p.k, rest == 0 ? box : rest),
+          .rows = static_cast<std::uint32_t>(rows),
+          .box = static_cast<std::uint32_t>(box),
+          .rest = static_cast<std::uint32_t>(rest)};
+}
+
+Sm90Args make_args(const Sm90Product& p, const Sm90Plan& plan) {
+  const Sm90Tile& tile = tile_of(plan);
+  const bool in_parts = plan.work.whole < plan.work.order.tiles();
+  const int box_b = in_parts ? tile.part_b() : tile.tile_b;
+  const int y_groups = plan.work.split > 1 ? 1 : tile.box_groups();
+  Sm90Args args{};
+  args.a = tile.weights_are_a ? make_rows(p, p.w, p.n, kSm90TileA) : make_rows(p, p.x, p.m, kSm90TileA);
+  args.b = tile.weights_are_a ? make_rows(p, p.x, p.m, box_b) : make_rows(p, p.w, p.n, box_b);
+  args.y_aligned = p.n % kStoreElems == 0;
+  if (args.y_aligned) args.y = make_map(p.result, p.y, p.m, p.n, tile.weights_are_a ? y_groups * 8 : kSm90GroupRows);
+  args.y_data = p.y;
+  args.m = p.m;
+  args.n = p.n;
+  args.work = plan.work;
+  args.own_groups = sm90_own_groups(static_cast<std::uint32_t>(tile.sum_groups()), plan.work.split);
+  return args;
+}
+
+}  // namespace
+
+void prepare_sm90(const void* kernel, const Sm90Plan& plan) {
+  INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                              static_cast<int>(tile_of(plan).smem_bytes())));
+  INFEROMETER_CUDA_CHECK(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+}
+
+void launch_sm90(const void* kernel, const Sm90Product& product, const Sm90Plan& plan, void* output, Stream stream) {
+  Sm90Args args = make_args(product, plan);
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(plan.blocks);
+  config.blockDim = dim3(static_cast<unsigned>(tile_of(plan).threads()));
+  config.dynamicSmemBytes = tile_of(plan).smem_bytes();
+  config.stream = stream;
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {plan.work.split, 1, 1};
+  config.attrs = &cluster;
+  config.numAttrs = plan.work.split > 1 ? 1 : 0;
+  std::array<void*, 2> arguments{&args, output};
+  INFEROMETER_CUDA_CHECK(cudaLaunchKernelExC(&config, kernel, arguments.data()));
+}
+
+}  // namespace inferometer

@@ -1,0 +1,126 @@
+// The two sides of the main loop of sm90_matmul_kernel: one thread has the copy engine fill stages, two warpgroups
+// multiply what is in them: sums [64, N] += A[64, slices] B[N, slices]^T each. N is the tile's rows of B, or a part's.
+//
+// After: the warp-specialised, persistent kernels of CUTLASS 3 (Thakkar et al., github.com/NVIDIA/cutlass).
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/wgmma_matrix.cuh"
+#include "kernels/matmul/sm90_args.hpp"
+#include "kernels/matmul/sm90_ring.cuh"
+#include "kernels/matmul/sm90_tile.hpp"
+#include "kernels/ptx/tma.cuh"
+#include "kernels/ptx/wgmma.cuh"
+
+namespace inferometer {
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+// What differs between element types of A and B. T is __half or __nv_bfloat16; a specialisation adds another.
+template <class T>
+struct Sm90Element {
+  using Sum = float;
+  template <int N>
+  __device__ static void multiply(Sum (&sums)[N / 2], std::uint64_t a, std::uint64_t b, bool accumulate) {
+    Wgmma<T, N>::template run<BLayout::k_major>(sums, a, b, accumulate);
+  }
+};
+
+template <class T, int N>
+using Sm90Sums = typename Sm90Element<T>::Sum[N / 2];
+
+// The part of a tile's rows of A or B that is not past their end: what is in the place of the others makes sums that
+// are not stored.
+class RowCopies {
+ public:
+  __device__ RowCopies(const Sm90Rows& from, std::uint32_t first, std::uint32_t most) : from_(from), first_(first) {
+    const std::uint32_t rows = first < from.rows ? min(most, from.rows - first) : 0;
+    whole_rows_ = rows / from.box * from.box;
+    has_rest_ = whole_rows_ < rows;
+  }
+
+  __device__ std::uint32_t bytes() const { return (whole_rows_ + (has_rest_ ? from_.rest : 0)) * kSm90TileBytesK; }
+
+  __device__ void start(std::uint32_t stage, std::uint32_t full_barrier, int k) const {
+    for (std::uint32_t row = 0; row < whole_rows_; row += from_.box)
+      tma_load_2d(stage + row * kSm90TileBytesK, &from_.whole_map, full_barrier, k, static_cast<int>(first_ + row));
+    if (has_rest_)
+      tma_load_2d(stage + whole_rows_ * kSm90TileBytesK, &from_.rest_map, full_barrier, k,
+                  static_cast<int>(first_ + whole_rows_));
+  }
+
+ private:
+  const Sm90Rows& from_;
+  std::uint32_t first_;
+  std::uint32_t whole_rows_;
+  bool has_rest_;
+};
+
+// A part's slices are smaller than the tile's: a stage may hold two, so that as many bytes are on their way. (One past
+// the end of k arrives as zeros.)
+template <class Tile, int N>
+constexpr std::uint32_t slices_per_stage() {
+  return Tile::kTile.stage_bytes() / sm90_slice_bytes(N);
+}
+
+// One thread: starts the copies of all of this block's slices of a tile.
+template <class T, class Tile, int N>
+__device__ __forceinline__ void copy_slices(const Sm90Args& args, Sm90Origin tile, std::uint32_t rank,
+                                            std::uint32_t stages, StageRing<Tile::kTile.stages>& ring) {
+  constexpr Sm90Tile kTile = Tile::kTile;
+  constexpr std::uint32_t kSliceElems = kSm90TileBytesK / sizeof(T);
+  constexpr std::uint32_t kPerStage = slices_per_stage<Tile, N>();
+  const RowCopies a(args.a, tile.a, kSm90TileA);
+  const RowCopies b(args.b, tile.b, N);
+  const std::uint32_t first = args.work.first_slice(rank);
+  const std::uint32_t end = first + args.work.slices_of(rank);
+  for (std::uint32_t slice = first; slice < end; slice += kPerStage) {
+    ring.begin_fill(kPerStage * (a.bytes() + b.bytes()));
+    for (std::uint32_t i = 0; i < kPerStage; ++i) {
+      const std::uint32_t at = stages + ring.stage() * kTile.stage_bytes() + i * sm90_slice_bytes(N);
+      const int k = static_cast<int>((slice + i) * kSliceElems);
+      a.start(at, ring.full(), k);
+      b.start(at + kTile.a_bytes(), ring.full(), k);
+    }
+    ring.advance();
+  }
+}
+
+// All threads of a warpgroup. `slices` is at least 1; `a_row` is the warpgroup's first row of A in a stage.
+template <class T, class Tile, int N>
+__device__ __forceinline__ void multiply_slices(std::uint32_t slices, std::uint32_t stages, std::uint32_t a_row,
+                                                StageRing<Tile::kTile.stages>& ring, Sm90Sums<T, N>& sums) {
+  constexpr Sm90Tile kTile = Tile::kTile;
+  constexpr int kStepBytes = 32;  // of k in one wgmma, for every element type
+  constexpr int kSteps = kSm90TileBytesK / kStepBytes;
+  constexpr std::uint32_t kPerStage = slices_per_stage<Tile, N>();
+  for (std::uint32_t slice = 0; slice < slices; slice += kPerStage) {
+    ring.wait_full();
+    wgmma_fence();
+#pragma unroll
+    for (std::uint32_t i = 0; i < kPerStage; ++i) {
+      const std::uint32_t at = stages + ring.stage() * kTile.stage_bytes() + i * sm90_slice_bytes(N);
+      const std::uint64_t a = k_major_descriptor(at + a_row * kSm90TileBytesK);
+      const std::uint64_t b = k_major_descriptor(at + kTile.a_bytes());
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+        constexpr int kStepUnits = kStepBytes / 16;  // of a descriptor's address
+        Sm90Element<T>::template multiply<N>(sums, a + step * kStepUnits, b + step * kStepUnits,
+                                             slice > 0 || i > 0 || step > 0);
+      }
+    }
+    wgmma_commit();
+    // The tensor cores go on with this stage while the one before, now read, is released.
+    wgmma_wait<1>();
+    if (slice > 0 && threadIdx.x % 32 == 0) ring.release_previous();
+    ring.advance();
+  }
+  wgmma_wait<0>();
+  pin_registers(sums);
+  if (threadIdx.x % 32 == 0) ring.release_previous();
+}
+
+#endif
+
+}  // namespace inferometer

@@ -1,0 +1,179 @@
+// Y = X W^T on Hopper's tensor cores: wgmma from shared memory, fed by the copy engine.
+//
+//   in   x  [m, k]   w  [n, k]     of T; rows 16-byte aligned
+//   out  y  [m, n]                 16-bit elements; `output` rounds the sums
+//
+// Bound by the tensor cores, or by power, for large m: a block of 128 x 256 needs 80 of the 128 bytes that shared
+// memory gives in a cycle, and clusters of two fetch W once for both. Bound by reading W once for small m: A is W then,
+// and k is cut into the blocks of a cluster until there are enough of them.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/half_ops.cuh"
+#include "kernels/matmul/sm90_args.hpp"
+#include "kernels/matmul/sm90_mainloop.cuh"
+#include "kernels/matmul/sm90_split.cuh"
+#include "kernels/matmul/sm90_store.cuh"
+#include "kernels/matmul/sm90_tile.hpp"
+#include "kernels/ptx/cluster.cuh"
+#include "kernels/ptx/mbarrier.cuh"
+#include "kernels/ptx/shared_address.cuh"
+#include "kernels/ptx/warpgroup.cuh"
+
+namespace inferometer {
+
+// What becomes of f32 sums: elements of Y of type T. Another output scales first; it is told the row of A and the first
+// of the two rows of B that a pair belongs to.
+template <class T>
+struct RoundedOutput {
+  __device__ std::uint32_t pack(std::uint32_t /*a*/, std::uint32_t /*b*/, float first, float second) const {
+    return pack_pair<T>(first, second);
+  }
+};
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+// Rounds 8 columns of a warpgroup's sums into its box.
+template <class Tile, class Output, class Sum>
+__device__ __forceinline__ void put_group(const Output& output, const BoxStore<Tile>& box, Sm90Origin tile,
+                                          std::uint32_t group, std::uint32_t at, const Sum* sums) {
+  const std::uint32_t a = tile.a + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+  const std::uint32_t b = tile.b + group * 8 + threadIdx.x % 4 * 2;
+  box.put(at, output.pack(a, b, sums[0], sums[1]), output.pack(a + 8, b, sums[2], sums[3]));
+}
+
+template <class Tile, class Output, class Sum, int kCount>
+__device__ __forceinline__ void store_sums(const Output& output, BoxStore<Tile>& box, Sm90Origin tile,
+                                           const Sum (&sums)[kCount]) {
+  constexpr int kGroups = kCount / 4;
+  constexpr int kBoxGroups = Tile::kTile.box_groups();
+  static_assert(kGroups % kBoxGroups == 0);
+#pragma unroll
+  for (int first = 0; first < kGroups; first += kBoxGroups) {
+    box.begin();
+#pragma unroll
+    for (int at = 0; at < kBoxGroups; ++at) put_group(output, box, tile, first + at, at, &sums[4 * (first + at)]);
+    box.send(tile, first);
+  }
+}
+
+template <class Tile, class Output, class Sum, int kCount>
+__device__ __forceinline__ void store_split_sums(const Output& output, BoxStore<Tile>& box, const Sm90Args& args,
+                                                 Sm90Origin tile, const PartialSums<Tile>& parts,
+                                                 const Sum (&sums)[kCount]) {
+  constexpr std::uint32_t kAtOnce = 4;
+  parts.exchange(sums);
+  constexpr std::uint32_t kMost = BoxStore<Tile>::kMostGroups;
+  for (std::uint32_t first = parts.first_group(); first < parts.end_group(); first += kMost) {
+    const std::uint32_t groups = min(parts.end_group() - first, kMost);
+    box.begin();
+    for (std::uint32_t at = 0; at < groups; at += kAtOnce) {
+      const std::uint32_t count = min(groups - at, kAtOnce);
+      Sum total[kAtOnce][4];
+      parts.total(first + at, count, total);
+#pragma unroll
+      for (std::uint32_t i = 0; i < kAtOnce; ++i)
+        if (i < count) put_group(output, box, tile, first + at + i, at + i, total[i]);
+    }
+    box.send_shared(tile, first, groups);
+  }
+}
+
+// Calls f.template operator()<N>(origin) for all pieces of this block's work, N rows of B each.
+template <class Tile, class F>
+__device__ __forceinline__ void for_each_piece(const Sm90Work& work, F&& f) {
+  constexpr Sm90Tile kTile = Tile::kTile;
+  constexpr auto kParts = static_cast<std::uint32_t>(kTile.parts());
+  const std::uint32_t pieces = work.pieces(kParts);
+  for (std::uint32_t piece = cluster_id(); piece < pieces; piece += cluster_count()) {
+    if (kParts == 1 || piece < work.whole) {
+      const Sm90TileIndex tile = work.order[piece];
+      f.template operator()<kTile.tile_b>(Sm90Origin{tile.a * kSm90TileA, tile.b * kTile.tile_b});
+    } else {
+      const std::uint32_t part = piece - work.whole;
+      const Sm90TileIndex tile = work.order[work.whole + part / kParts];
+      f.template operator()<kTile.part_b()>(
+          Sm90Origin{tile.a * kSm90TileA, tile.b * kTile.tile_b + part % kParts * kTile.part_b()});
+    }
+  }
+}
+
+// What all threads of a block know.
+template <class Tile>
+struct BlockParts {
+  StageRing<Tile::kTile.stages> ring;
+  PartialSums<Tile> sums;
+  std::uint32_t stages;  // shared address
+  std::uint32_t rank;    // in the cluster
+
+  __device__ BlockParts(const Sm90Args& args, std::uint32_t smem)
+      : ring(smem + Tile::kTile.barriers_at()),
+        sums(args, smem, smem + Tile::kTile.barriers_at() + 2 * Tile::kTile.stages * 8, cluster_rank()),
+        stages(smem),
+        rank(cluster_rank()) {}
+};
+
+constexpr int kBeginBarrier = 0;                     // after it the block's mbarriers are known
+constexpr std::uint32_t kReaders = kSm90Groups * 4;  // warps that multiply; those after them copy
+
+// The warps past kReaders. They do not wait for the others to begin.
+template <class T, class Tile>
+__device__ __forceinline__ void copy_tiles(const Sm90Args& args, BlockParts<Tile>& block) {
+  const bool copies = threadIdx.x == kReaders * 32;
+  if (copies) {
+    block.ring.initialize(kReaders);
+    if (Tile::kTile.can_split() && args.work.split > 1) block.sums.initialize();
+    mbarrier_init_fence();
+  }
+  __syncwarp();
+  named_barrier_arrive(kBeginBarrier, Tile::kTile.threads());
+  if (copies) {
+    for_each_piece<Tile>(args.work, [&]<int N>(Sm90Origin tile) {
+      copy_slices<T, Tile, N>(args, tile, block.rank, block.stages, block.ring);
+    });
+  }
+}
+
+template <class T, class Tile, class Output>
+__device__ __forceinline__ void multiply_tiles(const Sm90Args& args, const Output& output, BlockParts<Tile>& block) {
+  constexpr Sm90Tile kTile = Tile::kTile;
+  const std::uint32_t group = threadIdx.x / kSm90Warpgroup;
+  BoxStore<Tile> box(args, block.stages + kTile.boxes_at() + group * kTile.boxes() * kTile.box_bytes(), group);
+  if (threadIdx.x == 0) tma_prefetch_map(&args.y);
+  named_barrier_sync(kBeginBarrier, kTile.threads());
+  for_each_piece<Tile>(args.work, [&]<int N>(Sm90Origin tile) {
+    Sm90Sums<T, N> sums;
+    multiply_slices<T, Tile, N>(args.work.slices_of(block.rank), block.stages, group * kSm90GroupRows, block.ring,
+                                sums);
+    if constexpr (Tile::kTile.can_split()) {
+      if (args.work.split > 1) {  // one tile a cluster: nothing is copied into the stages any more
+        store_split_sums(output, box, args, tile, block.sums, sums);
+        return;
+      }
+    }
+    store_sums(output, box, tile, sums);
+  });
+  box.finish();
+}
+
+#endif
+
+template <class T, class Tile, class Output>
+__global__ void __launch_bounds__(Tile::kTile.threads(), Tile::kTile.blocks_per_sm)
+    sm90_matmul_kernel(const __grid_constant__ Sm90Args args, const Output output) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  constexpr bool kShifts = Tile::kTile.shifts_registers();
+  extern __shared__ __align__(1024) unsigned char smem[];  // the swizzle is one of addresses: 8 rows are 1024 bytes
+  BlockParts<Tile> block(args, shared_address(smem));
+  if (threadIdx.x >= kReaders * 32) {
+    if constexpr (kShifts) keep_registers<24>();
+    copy_tiles<T, Tile>(args, block);
+  } else {
+    if constexpr (kShifts) take_registers<240>();
+    multiply_tiles<T, Tile>(args, output, block);
+  }
+#endif
+}
+
+}  // namespace inferometer

@@ -1,0 +1,38 @@
+// The tiles of cuda.f16_sm90 and what they cost: measured on an H200, results/notes/matmul.md.
+#pragma once
+
+#include <array>
+
+#include "kernels/matmul/sm90_tile.hpp"
+
+namespace inferometer {
+
+struct Sm90TileCost {
+  Sm90Tile tile;
+  double alone_ns;   // of one slice, in a block that has its SM to itself
+  double shared_ns;  // of an SM's time per slice, with blocks_per_sm blocks on it
+  double tile_ns;    // of the sums' way to Y, while which the tensor cores wait
+  double part_ns;    // of one slice of a part
+};
+
+inline constexpr std::array kSm90Tiles = {
+    // Few tokens: the time is W's way from memory. Two blocks an SM, so that one reads while the other begins or ends.
+    Sm90TileCost{{.weights_are_a = true, .tile_b = 16, .stages = 6, .blocks_per_sm = 2}, 262, 235, 420, 0},
+    Sm90TileCost{{.weights_are_a = true, .tile_b = 32, .stages = 5, .blocks_per_sm = 2}, 263, 263, 750, 0},
+    Sm90TileCost{{.weights_are_a = true, .tile_b = 64, .stages = 4, .blocks_per_sm = 2}, 315, 248, 0, 0},
+    // Small batches: whatever comes next above the number of tokens.
+    Sm90TileCost{{.weights_are_a = true, .tile_b = 128, .stages = 6, .blocks_per_sm = 1}, 334, 334, 0, 0},
+    Sm90TileCost{{.weights_are_a = true, .tile_b = 160, .stages = 5, .blocks_per_sm = 1}, 408, 408, 0, 0},
+    Sm90TileCost{{.weights_are_a = true, .tile_b = 192, .stages = 5, .blocks_per_sm = 1}, 482, 482, 0, 0},
+    // Prefill: the most products for each byte of shared memory, and narrower ones for what fills no wave of them.
+    Sm90TileCost{{.weights_are_a = false, .tile_b = 128, .stages = 6, .blocks_per_sm = 1}, 308, 308, 1420, 287},
+    Sm90TileCost{{.weights_are_a = false, .tile_b = 192, .stages = 4, .blocks_per_sm = 1}, 482, 482, 0, 287},
+    Sm90TileCost{{.weights_are_a = false, .tile_b = 256, .stages = 4, .blocks_per_sm = 1}, 600, 600, 1750, 220},
+};
+
+template <int kIndex>
+struct Sm90TableTile {
+  static constexpr Sm90Tile kTile = kSm90Tiles[kIndex].tile;
+};
+
+}  // namespace inferometer

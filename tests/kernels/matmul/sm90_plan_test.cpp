@@ -1,0 +1,133 @@
+// Which tile and split cuda.f16_sm90 takes, and that its blocks do all of the work once.
+#include "kernels/matmul/sm90_plan.hpp"
+
+#include <array>
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "kernels/matmul/sm90_tile_table.hpp"
+#include "tests/support/catch.hpp"
+
+namespace inferometer::test {
+namespace {
+
+constexpr GpuLimits kH200{.sm_count = 132, .block_smem_bytes = 232448, .clusters = true};
+
+const Sm90Tile& tile_of(const Sm90Plan& plan) { return kSm90Tiles.at(static_cast<std::size_t>(plan.tile)).tile; }
+
+TEST_CASE("matmul sm90 tiles: each fits the shared memory of an SM as often as it says", "[matmul]") {
+  constexpr std::size_t kSmBytes = 233472;      // H100 and H200
+  constexpr std::size_t kReservedBytes = 1024;  // of every block, by the driver
+  for (const Sm90TileCost& cost : kSm90Tiles) {
+    const Sm90Tile& tile = cost.tile;
+    INFO((tile.weights_are_a ? "W as A, " : "X as A, ") << tile.tile_b);
+    CHECK(tile.smem_bytes() <= kH200.block_smem_bytes);
+    CHECK((tile.smem_bytes() + kReservedBytes) * static_cast<std::size_t>(tile.blocks_per_sm) <= kSmBytes);
+  }
+}
+
+TEST_CASE("matmul sm90 tiles: stages and boxes begin where the swizzle repeats", "[matmul]") {
+  for (const Sm90TileCost& cost : kSm90Tiles) {
+    const Sm90Tile& tile = cost.tile;
+    INFO((tile.weights_are_a ? "W as A, " : "X as A, ") << tile.tile_b);
+    CHECK(tile.a_bytes() % 1024 == 0);
+    CHECK(tile.stage_bytes() % 1024 == 0);
+    CHECK(tile.boxes_at() % 1024 == 0);
+    CHECK(tile.box_bytes() % 1024 == 0);
+    CHECK(tile.sum_groups() % tile.box_groups() == 0);
+    CHECK(tile.part_b() % 8 == 0);
+  }
+}
+
+TEST_CASE("matmul sm90 order: every tile comes once, also where the last band is narrow", "[matmul]") {
+  for (const auto& [tiles_a, tiles_b, rows] :
+       {std::array<std::uint32_t, 3>{1, 1, 1}, std::array<std::uint32_t, 3>{16, 3, 16},
+        std::array<std::uint32_t, 3>{17, 5, 16}, std::array<std::uint32_t, 3>{40, 7, 8},
+        std::array<std::uint32_t, 3>{32, 7, 16}, std::array<std::uint32_t, 3>{3, 9, 1}}) {
+    const Sm90TileOrder order(tiles_a, tiles_b, rows);
+    std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+    REQUIRE(order.tiles() == tiles_a * tiles_b);
+    for (std::uint32_t i = 0; i < order.tiles(); ++i) {
+      const Sm90TileIndex tile = order[i];
+      REQUIRE(tile.a < tiles_a);
+      REQUIRE(tile.b < tiles_b);
+      seen.insert({tile.a, tile.b});
+    }
+    CHECK(seen.size() == order.tiles());
+  }
+}
+
+TEST_CASE("matmul sm90 order: 132 tiles at once read few panels of A and B", "[matmul]") {
+  const Sm90TileOrder order(64, 32, 16);
+  std::set<std::uint32_t> a;
+  std::set<std::uint32_t> b;
+  for (std::uint32_t i = 0; i < 132; ++i) {
+    a.insert(order[i].a);
+    b.insert(order[i].b);
+  }
+  CHECK(a.size() + b.size() == 16 + 9);  // 132 tiles in columns of 16
+}
+
+TEST_CASE("matmul sm90 plans: each covers Y and all of k", "[matmul]") {
+  for (const std::int64_t m : {1, 16, 17, 64, 65, 257, 4096}) {
+    for (const std::int64_t n : {1, 8, 1441, 4096, 14336}) {
+      for (const std::int64_t k : {8, 24, 4104, 29568}) {
+        for (const Sm90Plan& plan : sm90_plans({.m = m, .n = n, .k = k}, kH200)) {
+          const Sm90Tile& tile = tile_of(plan);
+          const Sm90Work& work = plan.work;
+          INFO("m=" << m << " n=" << n << " k=" << k << " tile " << plan.tile << " split " << work.split);
+          const std::int64_t rows_a = tile.weights_are_a ? n : m;
+          const std::int64_t rows_b = tile.weights_are_a ? m : n;
+          const std::int64_t tiles_a = (rows_a + kSm90TileA - 1) / kSm90TileA;
+          const std::int64_t tiles_b = (rows_b + tile.tile_b - 1) / tile.tile_b;
+          CHECK(work.order.tiles() == tiles_a * tiles_b);
+          std::uint32_t slices = 0;
+          for (std::uint32_t rank = 0; rank < work.split; ++rank) {
+            CHECK(work.first_slice(rank) == slices);
+            CHECK(work.slices_of(rank) > 0);
+            slices += work.slices_of(rank);
+          }
+          CHECK(slices == (k * 2 + kSm90TileBytesK - 1) / kSm90TileBytesK);
+          CHECK(plan.blocks % work.split == 0);
+          if (work.split > 1) CHECK(plan.blocks == work.order.tiles() * work.split);
+          CHECK(work.whole <= work.order.tiles());
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("matmul sm90 plans: what a cluster exchanges fits in its stages", "[matmul]") {
+  for (const Sm90Plan& plan : sm90_plans({.m = 200, .n = 4096, .k = 4096}, kH200)) {
+    if (plan.work.split == 1) continue;
+    const Sm90Tile& tile = tile_of(plan);
+    const std::uint32_t own = sm90_own_groups(static_cast<std::uint32_t>(tile.sum_groups()), plan.work.split);
+    CHECK(plan.work.split * own * 256 * 16 <= static_cast<std::uint32_t>(tile.boxes_at()));
+  }
+}
+
+TEST_CASE("matmul sm90 plan: decode keeps nearly every SM busy", "[matmul]") {
+  for (const std::int64_t n : {4096, 6144, 14336}) {
+    for (const std::int64_t k : {4096, 14336}) {
+      INFO("n=" << n << " k=" << k);
+      const Sm90Plan plan = make_sm90_plan({.m = 1, .n = n, .k = k}, kH200);
+      CHECK(plan.blocks >= 88);
+      CHECK(tile_of(plan).weights_are_a);
+      CHECK(tile_of(plan).tile_b == 16);
+    }
+  }
+}
+
+TEST_CASE("matmul sm90 plan: large products take tiles of 128 x 256 for all but the last wave", "[matmul]") {
+  for (const std::int64_t size : {4096, 8192}) {
+    const Sm90Plan plan = make_sm90_plan({.m = size, .n = size, .k = size}, kH200);
+    CHECK(tile_of(plan).tile_b == 256);
+    CHECK(plan.work.split == 1);
+    CHECK(plan.work.whole * 10 >= plan.work.order.tiles() * 9);
+  }
+}
+
+}  // namespace
+}  // namespace inferometer::test

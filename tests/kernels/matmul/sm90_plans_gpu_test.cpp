@@ -1,0 +1,179 @@
+// Every plan of cuda.f16_sm90, whatever the cost model thinks of it.
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/measure/device.hpp"
+#include "harness/operator/cuda_check.cuh"
+#include "harness/operator/registry.hpp"
+#include "kernels/common/gpu_limits.hpp"
+#include "kernels/matmul/f16_sm90_kernels.hpp"
+#include "kernels/matmul/sm90_launch.hpp"
+#include "kernels/matmul/sm90_plan.hpp"
+#include "kernels/matmul/sm90_tile_table.hpp"
+#include "tests/kernels/matmul/matmul_problem.hpp"
+
+namespace inferometer::test {
+namespace {
+
+std::unique_ptr<Device> gpu() {
+  std::string reason;
+  std::unique_ptr<Device> device = make_gpu_device(0, reason);
+  if (device == nullptr) throw std::runtime_error(reason);
+  return device;
+}
+
+// Inputs of one problem, filled as run_matmul fills them, and a Y.
+class Operands {
+ public:
+  Operands(Device& device, const MatmulProblem& p, std::uint64_t seed) : device_(device), p_(p) {
+    const Operator& op = *find_operator("matmul");
+    const auto problem = op.parse(matmul_fields(p));
+    const std::vector<TensorSpec> specs = op.tensors(problem.get());
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      memory_.push_back(device_.allocate(static_cast<std::size_t>(specs[i].bytes())));
+      device_.fill(specs[i], seed, i, memory_.back());
+      if (specs[i].name == "x") product_.x = memory_.back();
+      if (specs[i].name == "w") product_.w = memory_.back();
+      if (specs[i].name == "y") product_.y = memory_.back();
+    }
+    product_.operand = product_.result = p.dtype;
+    product_.m = p.m;
+    product_.n = p.n;
+    product_.k = p.k;
+    device_.synchronize();
+  }
+  ~Operands() {
+    for (void* memory : memory_) device_.release(memory);
+  }
+  Operands(const Operands&) = delete;
+  Operands& operator=(const Operands&) = delete;
+
+  void launch(const Sm90Plan& plan, Stream stream) {
+    std::byte output{};  // RoundedOutput has no members
+    launch_sm90(f16_sm90_kernel(p_.dtype, plan.tile), product_, plan, &output, stream);
+  }
+
+  std::vector<float> multiply(const Sm90Plan& plan) {
+    const auto elements = static_cast<std::size_t>(p_.m * p_.n);
+    INFEROMETER_CUDA_CHECK(cudaMemset(product_.y, 0xff, elements * 2));
+    prepare_sm90(f16_sm90_kernel(p_.dtype, plan.tile), plan);
+    launch(plan, nullptr);
+    INFEROMETER_CUDA_CHECK(cudaDeviceSynchronize());
+    std::vector<std::uint16_t> bits(elements);
+    device_.copy_to_host(bits.data(), product_.y, elements * 2);
+    std::vector<float> y(elements);
+    std::transform(bits.begin(), bits.end(), y.begin(),
+                   [&](std::uint16_t b) { return p_.dtype == Dtype::f16 ? f16_value(b) : bf16_value(b); });
+    return y;
+  }
+
+ private:
+  Device& device_;
+  MatmulProblem p_;
+  std::vector<void*> memory_;
+  Sm90Product product_{};
+};
+
+// Runs all plans and holds them to the variant's own, which the judge has passed: both round the same sum once, after
+// adding f32 terms in different orders, so they are at most one step of the type apart, plus the error of the
+// additions, k roundings of partial sums no larger than a few sqrt(k).
+void check_plans(Device& device, const MatmulProblem& p, std::uint64_t seed) {
+  const VariantRun judged = run_matmul("cuda.f16_sm90", p, seed);
+  INFO(to_string(matmul_fields(p)) << " seed=" << seed << ": " << judged.unsupported << judged.check.reason);
+  REQUIRE(judged.check.passed);
+  const std::vector<float>& expected = judged.outputs.at("y");
+  const double sum_error = 8.0 * static_cast<double>(p.k) * 0x1p-24;
+  Operands operands(device, p, seed);
+  for (const Sm90Plan& plan : sm90_plans(p, current_gpu_limits())) {
+    const std::vector<float> y = operands.multiply(plan);
+    REQUIRE(y.size() == expected.size());
+    double worst = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const double error = std::abs(double{y[i]} - expected[i]);
+      worst = std::max(worst, std::isfinite(error)
+                                  ? error / (2 * unit_roundoff(p.dtype) * std::abs(expected[i]) + sum_error)
+                                  : HUGE_VAL);
+    }
+    const Sm90Tile& tile = kSm90Tiles.at(static_cast<std::size_t>(plan.tile)).tile;
+    INFO((tile.weights_are_a ? "W as A, " : "X as A, ")
+         << tile.tile_b << " rows of B, split " << plan.work.split << ", whole tiles " << plan.work.whole << " of "
+         << plan.work.order.tiles());
+    CHECK(worst <= 1.0);
+  }
+}
+
+TEST_CASE("matmul sm90: all plans agree around the edges of tiles, parts and slices", "[matmul][gpu]") {
+  const std::unique_ptr<Device> device = gpu();
+  if (!current_gpu_limits().clusters) return;
+  for (const std::int64_t m : {1, 8, 17, 65, 129, 257}) {
+    for (const std::int64_t n : {1, 8, 72, 129, 1441}) {
+      const std::int64_t k = m % 2 == 0 ? 1096 : 520;
+      check_plans(*device, {.m = m, .n = n, .k = k, .dtype = n % 2 == 0 ? Dtype::f16 : Dtype::bf16}, 1);
+    }
+  }
+}
+
+TEST_CASE("matmul sm90: all plans of random problems agree", "[matmul][gpu]") {
+  const std::unique_ptr<Device> device = gpu();
+  if (!current_gpu_limits().clusters) return;
+  const std::uint64_t first_seed = std::random_device{}();
+  for (std::uint64_t seed = first_seed; seed < first_seed + 50; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto log_uniform = [&](double most) {
+      return static_cast<std::int64_t>(std::exp(std::uniform_real_distribution<double>(0, std::log(most))(random)));
+    };
+    check_plans(*device,
+                {.m = log_uniform(600),
+                 .n = log_uniform(2500),
+                 .k = 8 * log_uniform(700),
+                 .dtype = seed % 2 == 0 ? Dtype::f16 : Dtype::bf16},
+                seed);
+  }
+}
+
+TEST_CASE("matmul sm90: k of real models that are no multiple of a power of two are right", "[matmul][gpu]") {
+  if (!current_gpu_limits().clusters) return;
+  for (const std::int64_t k : {29568, 10944, 27392}) {
+    for (const std::int64_t m : {1, 33, 300}) {
+      const MatmulProblem p{.m = m, .n = 1440, .k = k, .dtype = m == 33 ? Dtype::bf16 : Dtype::f16};
+      const VariantRun run = run_matmul("cuda.f16_sm90", p);
+      INFO(to_string(matmul_fields(p)) << ": " << run.unsupported << run.check.reason);
+      CHECK(run.check.passed);
+    }
+  }
+}
+
+TEST_CASE("matmul sm90: one token more costs at most 30 % more time", "[matmul][gpu]") {
+  const std::unique_ptr<Device> device = gpu();
+  if (!current_gpu_limits().clusters) return;
+  for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{4096, 4096}, {14336, 4096}}) {
+    const auto median_ns = [&](std::int64_t m) {
+      const MatmulProblem p{.m = m, .n = n, .k = k};
+      Operands operands(*device, p, 1);
+      const Sm90Plan plan = make_sm90_plan(p, current_gpu_limits());
+      operands.multiply(plan);
+      const MeasureConfig config{.min_samples = 20, .max_samples = 60, .max_seconds = 0.2};
+      return device->time([&](int, const Launch& launch) { operands.launch(plan, launch.stream); }, 1, config)
+          .isolated.median_ns;
+    };
+    for (const std::int64_t m : {1, 16, 32, 64, 128, 160, 192, 256}) {
+      const double before = median_ns(m);
+      const double after = median_ns(m + 1);
+      INFO("n=" << n << " m=" << m << ": " << before << " ns, m=" << m + 1 << ": " << after << " ns");
+      CHECK(after <= 1.3 * before);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace inferometer::test
