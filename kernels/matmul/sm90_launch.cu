@@ -4,6 +4,7 @@
 
 #include "harness/operator/cuda_check.cuh"
 #include "kernels/common/tensor_map.hpp"
+#include "kernels/matmul/sm90_args.hpp"
 #include "kernels/matmul/sm90_tile_table.hpp"
 
 namespace inferometer {
