@@ -16,7 +16,8 @@ namespace {
 
 std::optional<std::string> unsupported(const AttentionDecodeProblem& p) {
   if (p.block_size != 0) return "block_size must be 0, a contiguous cache, got " + std::to_string(p.block_size);
-  return decode::unsupported_by_kernel(p);
+  if (const auto limit = decode::unsupported_by_kernel(p)) return limit;
+  return decode::unsupported_by_gpu(p);
 }
 
 const RegisterVariant<AttentionDecode> registered{{

@@ -10,7 +10,7 @@ namespace inferometer {
 
 struct DecodeArgs {
   const void* q = nullptr;                    // [batch, q_len, q_heads, head_dim]
-  const void* k = nullptr;                    // rows; row_cursor.cuh says which row a token has
+  const void* k = nullptr;                    // rows; row_map.cuh says which row a token has
   const void* v = nullptr;                    // as k
   const void* kv_scales = nullptr;            // [rows, groups, 2] f16, for codes
   const std::int32_t* seq_lens = nullptr;     // [batch]
@@ -40,6 +40,7 @@ struct DecodeArgs {
   std::int32_t row_blocks = 0;     // blocks of query rows, group * q_len in all
   FastDivide parts = {};           // of every sequence; trailing ones may be empty
   std::int32_t keys_per_part = 0;  // 0: each sequence is cut evenly (partition.hpp)
+  std::int32_t early_keys = 0;     // of every sequence, that copies may take before its length is known; 0: none
   bool cluster = false;            // the parts of a unit are a thread block cluster
   float scale = 0;                 // 1 / sqrt(head_dim)
   float soft_cap = 0;              // of the scores as they come out of the product; 0: none

@@ -9,8 +9,8 @@ namespace {
 
 // The time in which an SM finishes `r` blocks that share it, in units of a block's keys at the SM's share of the
 // bandwidth, when nothing else limits the blocks but themselves: lone + more * r. A 16-bit block alone can take twice
-// its SM's share; codes take arithmetic that only further warps hide. Measured on an H200, 8 x 32k in 2, 4 and 8 parts
-// (results/notes/decode.md).
+// its SM's share; codes take arithmetic that only further warps hide. Measured on an H200, 8 x 32k in 2, 4, 6 and 8
+// parts and 1 x 32k in 8 and 16 (results/notes/decode.md).
 struct Latency {
   double lone;
   double more;
@@ -20,18 +20,18 @@ Latency latency_of(KvFormat format, bool wide) {
   switch (format) {
     case KvFormat::half: return {.lone = 0.0, .more = 0.5};
     case KvFormat::int8:
-    case KvFormat::e4m3: return wide ? Latency{.lone = 0.0, .more = 1.15} : Latency{.lone = 0.9, .more = 0.7};
-    case KvFormat::int4: return wide ? Latency{.lone = 0.0, .more = 1.9} : Latency{.lone = 2.4, .more = 0.8};
+    case KvFormat::e4m3: return {.lone = 0.0, .more = wide ? 0.7 : 0.75};
+    case KvFormat::int4: return wide ? Latency{.lone = 0.0, .more = 1.24} : Latency{.lone = 0.3, .more = 1.05};
   }
   return {};
 }
 
 // Measured on an H200 at head_dim 128, a 16-bit key of one head being 15 ns of an SM's share: the start and end of a
-// block, 2 us; merging by way of a cluster's shared memory, 1.2 us, or of global memory, 3 us; each part to merge, 60
+// block, 2 us; merging by way of a cluster's shared memory, 1.2 us, or of global memory, 2.4 us; each part to merge, 60
 // ns.
 constexpr double kBlockKeys = 128;
 constexpr double kClusterKeys = 80;
-constexpr double kGlobalKeys = 120;
+constexpr double kGlobalKeys = 160;
 constexpr double kPartKeysEach = 4;
 
 double keys_per_half_key(KvFormat format) {

@@ -30,9 +30,12 @@ DecodeKernel find_by_rows(const DecodeKernelKey& key) {
     if (key.wide && key.row_tiles == 1) return describe_kernel<T, Shape<Format, kHeadDim, 1, true>>();
     if (key.wide) return describe_kernel<T, Shape<Format, kHeadDim, 2, true>>();
   }
+  constexpr bool kGrouped = Format::kBits < 16;  // in narrow form only
   if constexpr (kHeadDim <= 128) {
+    if (key.row_tiles == 2 && key.grouped) return describe_kernel<T, Shape<Format, kHeadDim, 2, false, kGrouped>>();
     if (key.row_tiles == 2) return describe_kernel<T, Shape<Format, kHeadDim, 2, false>>();
   }
+  if (key.grouped) return describe_kernel<T, Shape<Format, kHeadDim, 1, false, kGrouped>>();
   return describe_kernel<T, Shape<Format, kHeadDim, 1, false>>();
 }
 

@@ -20,8 +20,9 @@ struct DecodeKernel {
 
 struct DecodeKernelKey {
   std::int64_t head_dim = 0;
-  int row_tiles = 0;  // of 8 query rows: 1, or 2 up to head_dim 128
-  bool wide = false;  // shape.hpp
+  int row_tiles = 0;     // of 8 query rows: 1, or 2 up to head_dim 128
+  bool wide = false;     // shape.hpp
+  bool grouped = false;  // codes with more than one scale a row
 };
 
 // Throws std::logic_error for a key that no kernel was made for: the plan asks for none.

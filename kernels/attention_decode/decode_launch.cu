@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -32,13 +33,7 @@ DecodeKernel find_by_format(KvFormat format, const DecodeKernelKey& key) {
   throw std::logic_error("decode: unknown KV format");
 }
 
-std::int32_t log2_of(std::int64_t power_of_two) {
-  std::int32_t exponent = 0;
-  while ((std::int64_t{1} << exponent) < power_of_two) ++exponent;
-  return exponent;
-}
-
-// How rows of the cache are counted and where they lie (row_cursor.cuh, reference/kv_cache/layout.hpp).
+// How rows of the cache are counted and where they lie (row_map.cuh, reference/kv_cache/layout.hpp).
 void set_layout(DecodeArgs& args, const AttentionDecodeProblem& p) {
   const std::int64_t tokens = p.block_size == 0 ? p.context : p.block_size;
   args.block_tokens = FastDivide(static_cast<std::uint32_t>(p.block_size == 0 ? kPartKeys : tokens));
@@ -54,7 +49,7 @@ void set_layout(DecodeArgs& args, const AttentionDecodeProblem& p) {
   args.rows_per_head = static_cast<std::uint32_t>(tokens);
   args.k_row_bytes = args.v_row_bytes = p.head_dim * p.kv_bits / 8;
   args.groups = static_cast<std::int32_t>(p.groups());
-  if (args.groups > 1) args.group_shift = log2_of(p.kv_group_size / 32);
+  if (args.groups > 1) args.group_shift = std::bit_width(static_cast<std::uint64_t>(p.kv_group_size / 32)) - 1;
 }
 
 DecodeArgs make_args(const AttentionDecodeProblem& p, const AttentionDecodeTensors& t, const Plan& plan,
@@ -78,13 +73,38 @@ DecodeArgs make_args(const AttentionDecodeProblem& p, const AttentionDecodeTenso
   args.row_blocks = static_cast<std::int32_t>(plan.row_blocks);
   args.parts = FastDivide(static_cast<std::uint32_t>(plan.parts));
   args.keys_per_part = static_cast<std::int32_t>(plan.keys_per_part);
+  // Equal contiguous sequences: copies need no table, and hardly begin where a sequence has no keys.
+  const bool equal =
+      std::all_of(p.contexts.begin(), p.contexts.end(), [&](auto context) { return context == p.context; });
+  if (p.block_size == 0 && equal && p.window_left < 0 && plan.keys_per_part > 0)
+    args.early_keys = static_cast<std::int32_t>(p.context);
   args.cluster = plan.cluster;
   args.scale = 1.0F / std::sqrt(static_cast<float>(p.head_dim));
   args.soft_cap = static_cast<float>(p.soft_cap) / args.scale;
   return args;
 }
 
+Prepared prepare_for(const AttentionDecodeProblem& p, const GpuLimits& gpu) {
+  Prepared prepared;
+  prepared.plan = make_plan(p, gpu);
+  const KvFormat format = kv_format_of(p);
+  prepared.kernel = p.dtype == Dtype::f16 ? find_by_format<Dtype::f16>(format, prepared.plan.kernel)
+                                          : find_by_format<Dtype::bf16>(format, prepared.plan.kernel);
+  prepared.shared_bytes = prepared.plan.cluster ? prepared.kernel.cluster_shared_bytes : prepared.kernel.shared_bytes;
+  return prepared;
+}
+
 }  // namespace
+
+std::optional<std::string> unsupported_by_gpu(const AttentionDecodeProblem& p) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) return std::nullopt;
+  const GpuLimits gpu = current_gpu_limits();
+  const int shared_bytes = prepare_for(p, gpu).shared_bytes;
+  if (static_cast<std::size_t>(shared_bytes) <= gpu.block_smem_bytes) return std::nullopt;
+  return "takes " + std::to_string(shared_bytes) + " bytes of shared memory in a block, and the GPU has " +
+         std::to_string(gpu.block_smem_bytes);
+}
 
 std::size_t decode_workspace_bytes(const AttentionDecodeProblem& p) {
   return make_plan(p, current_gpu_limits()).workspace_bytes;
@@ -93,17 +113,7 @@ std::size_t decode_workspace_bytes(const AttentionDecodeProblem& p) {
 std::shared_ptr<void> prepare_decode(const AttentionDecodeProblem& p, const AttentionDecodeTensors&, const Launch&,
                                      Allocator&) {
   const GpuLimits gpu = current_gpu_limits();
-  auto prepared = std::make_shared<Prepared>();
-  prepared->plan = make_plan(p, gpu);
-  const KvFormat format = kv_format_of(p);
-  prepared->kernel = p.dtype == Dtype::f16 ? find_by_format<Dtype::f16>(format, prepared->plan.kernel)
-                                           : find_by_format<Dtype::bf16>(format, prepared->plan.kernel);
-  prepared->shared_bytes =
-      prepared->plan.cluster ? prepared->kernel.cluster_shared_bytes : prepared->kernel.shared_bytes;
-  if (static_cast<std::size_t>(prepared->shared_bytes) > gpu.block_smem_bytes)
-    throw std::runtime_error("this problem takes " + std::to_string(prepared->shared_bytes) +
-                             " bytes of shared memory in a block, and the GPU has " +
-                             std::to_string(gpu.block_smem_bytes));
+  auto prepared = std::make_shared<Prepared>(prepare_for(p, gpu));
   // Of the function, not of this problem: the most that any problem asks for, so that none takes it from another.
   const int most_bytes = std::min(prepared->kernel.cluster_shared_bytes, static_cast<int>(gpu.block_smem_bytes));
   INFEROMETER_CUDA_CHECK(

@@ -27,7 +27,7 @@ constexpr std::int64_t kMostParts = 4096;
 // Long parts of a 16-bit cache in many waves run about 1 % faster in wide form.
 constexpr std::int64_t kWideWaves = 6;
 constexpr std::int64_t kWideKeys = 4096;
-constexpr std::int64_t kWideTurn = 128;                          // keys that its warps take at once
+constexpr std::int64_t kLeastWideKeys = 256;  // of a part: with fewer, twice the warps have little to do but to merge
 constexpr std::size_t kWideSmemBytes = std::size_t{227} * 1024;  // that it may take of an SM
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -65,9 +65,12 @@ std::int64_t pieces(const AttentionDecodeProblem& p, std::int64_t keys) {
   return sum;
 }
 
+bool has_groups(const AttentionDecodeProblem& p) { return p.kv_bits != 16 && p.groups() > 1; }
+
 bool takes_wide_form(const AttentionDecodeProblem& p, const GpuLimits& gpu, std::int64_t blocks, std::int64_t keys) {
-  if (!has_wide_form(static_cast<int>(p.head_dim)) || gpu.block_smem_bytes < kWideSmemBytes) return false;
-  if (blocks <= gpu.sm_count) return keys >= kWideTurn;
+  if (!has_wide_form(static_cast<int>(p.head_dim)) || has_groups(p) || gpu.block_smem_bytes < kWideSmemBytes)
+    return false;
+  if (blocks <= gpu.sm_count) return keys >= kLeastWideKeys;
   return p.kv_bits == 16 && blocks >= kWideWaves * gpu.sm_count && keys >= kWideKeys;
 }
 
@@ -130,7 +133,7 @@ int row_tiles(const AttentionDecodeProblem& p) {
 
 Plan make_plan(const AttentionDecodeProblem& p, const GpuLimits& gpu) {
   Plan plan;
-  plan.kernel = {.head_dim = p.head_dim, .row_tiles = row_tiles(p)};
+  plan.kernel = {.head_dim = p.head_dim, .row_tiles = row_tiles(p), .grouped = has_groups(p)};
   plan.row_blocks = ceil_div(p.q_heads / p.kv_heads * p.q_len, plan.block_rows());
   plan.units = p.batch * p.kv_heads * plan.row_blocks;
   const std::int64_t units_per_sequence = p.kv_heads * plan.row_blocks;

@@ -29,13 +29,15 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksPerSm) flash_de
   TileStream<Shape> stream(args, part, shared, warp);
   WarpTile<T, Shape> tile;
   tile.load_queries(args, part);
-  set_length(part, args, length);
-  // No keys: nothing to do, unless the others of the cluster wait for this block.
-  if (part.index >= part.count && (!args.cluster || part.count == 1)) return;
+  if (args.early_keys == 0) set_length(part, args, length);
   stream.start(part.end_key);
+  if (args.early_keys > 0) set_length(part, args, length);
+  // No keys: nothing to do, unless the others of the cluster wait for this block.
+  if (part.index >= part.count && (!args.cluster || part.count == 1)) return cp_async_wait<0>();
+  tile.measure_bias();
 
   const float scale_log2 = args.scale * kLog2E;
-  const float slack = 8.0F / scale_log2;
+  const float slack = __fdividef(8.0F, scale_log2);
   const int seen_end = part.length - args.q_len + 1;  // keys in [seen_begin, seen_end) are seen by every query
   const int seen_begin = args.window_left < 0 ? 0 : part.length - 1 - args.window_left;
   for (int key = part.first_key + warp * Shape::kTileKeys; key < part.end_key; key += stream.kStep) {

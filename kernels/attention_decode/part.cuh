@@ -18,10 +18,11 @@ struct Part {
   int index;      // of this part
   int first_key;  // keys [first_key, end_key)
 
+  int end_key;  // until the length is known: what copies may take
+
   // Known once the length is.
   int length = 0;  // of the sequence
   int count = 0;   // parts of this sequence that hold keys; blocks of further parts have nothing to do
-  int end_key = 0;
 };
 
 // The grid is (KV heads, parts, row blocks and sequences): KV heads vary fastest, since their rows are neighbours in
@@ -42,6 +43,7 @@ __device__ __forceinline__ Part part_of_block(const DecodeArgs& args) {
   part.first_row = row_block * Shape::kBlockRows;
   part.end_row = min(part.first_row + Shape::kBlockRows, static_cast<int>(args.group.divisor()) * args.q_len);
   part.first_key = part.index * args.keys_per_part;
+  part.end_key = min(part.first_key + args.keys_per_part, args.early_keys);
   return part;
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/attention_decode/warp_tile.cuh"
 #include "kernels/common/half_ops.cuh"
 #include "kernels/ptx/cluster.cuh"
+#include "kernels/ptx/cp_async.cuh"
 #include "kernels/ptx/shared_address.cuh"
 
 namespace inferometer::decode {
@@ -91,7 +92,7 @@ __device__ __forceinline__ void share_warp_tile(WarpTile& tile, unsigned char* s
 #pragma unroll
         for (int half = 0; half < 2; ++half)
           outputs[row * Shape::kMergeStride + Shape::Format::output_dim(step, half, lane / 4)] =
-              tile.o[t][step][i + 2 * half] * tile.unit();
+              tile.o[t][step][i + 2 * half] * tile.unit(half);
     }
 }
 
@@ -213,7 +214,8 @@ __device__ __forceinline__ void finish_part(const DecodeArgs& args, const Part& 
                                             unsigned char* shared) {
   constexpr int kQuads = Shape::kHeadDim / 4;
   const float scale_log2 = args.scale * kLog2E;
-  __syncthreads();  // every warp is done with its ring, which the results overwrite
+  cp_async_wait<0>();  // of keys that were copied early and do not exist
+  __syncthreads();     // every warp is done with its ring, which the results overwrite
   share_warp_tile<Shape>(tile, shared);
   __syncthreads();
   if (part.count > 1)

@@ -29,9 +29,11 @@ constexpr int tile_pitch(int row_bytes) {
   return pitch < 128 ? pitch : (row_bytes + 127) / 128 * 128;
 }
 
-template <class Format_, int kHeadDim_, int kRowTiles_, bool kWide>
+// kGrouped: a row of codes has more than one scale for K, and for V.
+template <class Format_, int kHeadDim_, int kRowTiles_, bool kWide, bool kGrouped_ = false>
 struct Shape {
   using Format = Format_;
+  static constexpr bool kGrouped = kGrouped_;
   static constexpr int kHeadDim = kHeadDim_;
   static constexpr int kSteps = kHeadDim / 16;
   static constexpr int kRowTiles = kRowTiles_;      // of 8 query rows
@@ -52,9 +54,10 @@ struct Shape {
   static constexpr int kTileKeys = 16 * kKeyTiles;
   static constexpr int kTileBytes = kTileKeys * Tile::kRowBytes;
   // A pair of scales, K's and V's, for each key and group of at least 32 dimensions.
-  static constexpr int kMostGroups = kScaled ? kHeadDim / 32 : 0;
-  static constexpr int kScalesAt = 2 * kTileBytes;  // after K and V
-  static constexpr int kStageBytes = (kScalesAt + kTileKeys * kMostGroups * 4 + 127) / 128 * 128;
+  static constexpr int kMostGroups = kGrouped ? kHeadDim / 32 : kScaled ? 1 : 0;
+  static constexpr int kScalesAt = 2 * kTileBytes;                            // after K and V
+  static constexpr int kEntriesAt = kScalesAt + kTileKeys * kMostGroups * 4;  // of the block table, one a lane
+  static constexpr int kStageBytes = (kEntriesAt + 32 * 4 + 127) / 128 * 128;
 
   // What the blocks of a cluster send each other: their parts of O for the rows that a block merges, and their states.
   static constexpr int kInboxOutputBytes = kBlockRows * kHeadDim * 4 + kMostClusterParts * 16;

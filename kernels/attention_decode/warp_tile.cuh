@@ -31,39 +31,58 @@ using Scores = float[Shape::kKeyTiles][Shape::kRowTiles][4];
 template <class T, class Shape>
 class WarpTile {
   using Format = typename Shape::Format;
+  using Codes = typename Format::template Codes<T>;
   static constexpr int kSteps = Shape::kSteps;
   static constexpr int kKeyTiles = Shape::kKeyTiles;
+  static constexpr int kSliceSteps = Shape::kGrouped ? 2 : kSteps;  // 32 dimensions, the smallest group, or all
   static constexpr int kLoads = (kSteps + Format::kStepsPerLoad - 1) / Format::kStepsPerLoad;
 
  public:
   float o[Shape::kRowTiles][kSteps][4] = {};  // O^T relative to `state.max`, in units of `unit()`
   SoftmaxState state[Shape::kRowTiles][2];    // of rows 2 (lane % 4) and + 1; sums over this lane's keys only
 
-  // What o is to be multiplied by.
-  __device__ float unit() const { return unit_; }
+  // What o is to be multiplied by: [..][0] and [1] for half 0, [2] and [3] for half 1.
+  __device__ float unit(int half) const {
+    return unit_ * (half == 0 ? Codes::kUnit : Codes::kUnit / Codes::kOddFactor);
+  }
 
   // Straight from global memory: every lane needs a few elements here and there, once.
   __device__ void load_queries(const DecodeArgs& args, const Part& part) {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int t = 0; t < Shape::kRowTiles; ++t) {
-      const int row = part.first_row + t * 8 + lane / 4;
-      const bool exists = row < part.end_row;
-      const auto* source = static_cast<const std::uint16_t*>(args.q) +
-                           (exists ? query_offset<Shape>(args, part, query_row(args, row)) : 0);
+      // Columns past the last row repeat it; they are computed and not stored.
+      const int row = min(part.first_row + t * 8 + lane / 4, part.end_row - 1);
+      const auto* source =
+          static_cast<const std::uint16_t*>(args.q) + query_offset<Shape>(args, part, query_row(args, row));
 #pragma unroll
-      for (int step = 0; step < kSteps; ++step)
+      for (int step = 0; step < kSteps; step += Format::kQuerySteps) {
+        std::uint32_t b[Format::kQuerySteps][2];
+        Format::query_operand(b, source, step, lane % 4);
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const int2 dims = Format::query_dims(step, half, lane % 4);
-          if constexpr (Format::kAdjacentDims) {
-            q_[t][step][half] = exists ? __ldg(reinterpret_cast<const std::uint32_t*>(source + dims.x)) : 0;
-          } else {
-            const std::uint32_t first = exists ? __ldg(source + dims.x) : 0;
-            const std::uint32_t second = exists ? __ldg(source + dims.y) : 0;
-            q_[t][step][half] = second << 16 | first;
-          }
+        for (int s = 0; s < Format::kQuerySteps; ++s)
+#pragma unroll
+          for (int half = 0; half < 2; ++half) q_[t][step + s][half] = b[s][half];
+      }
+    }
+  }
+
+  // What the bias of raw codes adds to a slice of a score, taken off as its product begins.
+  __device__ void measure_bias() {
+    if constexpr (Codes::kBiased) {
+#pragma unroll
+      for (int t = 0; t < Shape::kRowTiles; ++t) {
+        Chains chains;
+#pragma unroll
+        for (int step = 0; step < kSteps; ++step) {
+          float(&product)[4] = chains[step % 2];
+          if (step % kSliceSteps < 2) product[0] = product[1] = product[2] = product[3] = 0;
+          multiply_bias(product, step, t);
+          if ((step + 1) % kSliceSteps != 0) continue;
+#pragma unroll
+          for (int i = 0; i < 2; ++i) minus_bias_[t][step / kSliceSteps][i] = sum_of(chains, i);
         }
+      }
     }
   }
 
@@ -74,16 +93,7 @@ class WarpTile {
 #pragma unroll
     for (int n = 0; n < kKeyTiles; ++n) {
       const std::uint32_t keys = chunk + n * 16 * Shape::Tile::kRowBytes;
-      const std::uint32_t scales = tile + Shape::kScalesAt + (n * 16 + lane / 4) * args.groups * 4;
-      if constexpr (!Shape::kScaled) {  // two chains of mma
-        multiply_slices<(kSteps + 1) / 2>(keys, [&](int, const auto& product) { add(s[n], product); });
-      } else if (args.groups == 1) {
-        multiply_slices<kSteps>(keys, [&](int, const auto& product) { add_scaled(s[n], product, scales, 8 * 4); });
-      } else {
-        multiply_slices<2>(keys, [&](int slice, const auto& product) {
-          add_scaled(s[n], product, scales + (slice >> args.group_shift) * 4, 8 * args.groups * 4);
-        });
-      }
+      multiply_slices(s[n], keys, [&](int slice) { return scales_of(tile, args, n * 16 + lane / 4, slice, 0); });
     }
   }
 
@@ -146,56 +156,83 @@ class WarpTile {
   // O^T += V^T P^T  [head_dim, rows]
   __device__ void multiply_values(const Scores<Shape>& p, std::uint32_t tile, const DecodeArgs& args) {
     const int lane = threadIdx.x % 32;
-    const std::uint32_t chunk = tile + Shape::kTileBytes + Shape::Tile::offset(lane % 8 + lane / 16 * 8, lane / 8 % 2);
+    const std::uint32_t values = tile + Shape::kTileBytes + Shape::Tile::offset(lane % 8 + lane / 16 * 8, lane / 8 % 2);
+    Columns columns;
+    if constexpr (!Shape::kGrouped) {
+      ScalePair scales[kKeyTiles];
+      float top = 0;
 #pragma unroll
-    for (int n = 0; n < kKeyTiles; ++n) {
-      const std::uint32_t keys = chunk + n * 16 * Shape::Tile::kRowBytes;
-      const std::uint32_t scales = tile + Shape::kScalesAt + (n * 16 + lane / 4) * args.groups * 4;
-      std::uint32_t columns[Shape::kRowTiles][2];
-      if constexpr (!Shape::kScaled) {
-        weight_columns(columns, p[n], 1.0F, 1.0F);
-        accumulate_slices(columns, keys, [](int) {});
-      } else if (args.groups == 1) {
-        scaled_columns(columns, p[n], scales, 8 * 4);
-        accumulate_slices(columns, keys, [](int) {});
-      } else {
-        accumulate_slices(columns, keys, [&](int slice) {
-          scaled_columns(columns, p[n], scales + (slice >> args.group_shift) * 4, 8 * args.groups * 4);
-        });
+      for (int n = 0; n < kKeyTiles; ++n) {
+        scales[n] = scales_of(tile, args, n * 16 + lane / 4, 0, 1);
+        top = fmaxf(top, top_weight(p[n], scales[n]));
+      }
+      fit_unit(top);
+#pragma unroll
+      for (int n = 0; n < kKeyTiles; ++n) {
+        weight_columns(columns, p[n], scales[n]);
+        accumulate_slices(columns, values + n * 16 * Shape::Tile::kRowBytes, [](int) {});
+      }
+    } else {
+#pragma unroll
+      for (int n = 0; n < kKeyTiles; ++n) {
+        ScalePair scales[kSteps / 2];
+        float top = 0;
+#pragma unroll
+        for (int slice = 0; slice < kSteps / 2; ++slice) {
+          scales[slice] = scales_of(tile, args, n * 16 + lane / 4, slice, 1);
+          top = fmaxf(top, top_weight(p[n], scales[slice]));
+        }
+        fit_unit(top);
+        accumulate_slices(columns, values + n * 16 * Shape::Tile::kRowBytes,
+                          [&](int slice) { weight_columns(columns, p[n], scales[slice]); });
       }
     }
   }
 
  private:
-  // Index 0: K, 1: V, of the group at `address`.
+  // Products that one step adds to: two chains of mma, of even and of odd steps.
+  using Chains = float[2][4];
+
+  // Weights of 16 keys, B operand of V^T P^T.
+  using Columns = std::uint32_t[Shape::kRowTiles][2];
+
+  // Of key lane / 4, and of the one 8 further.
+  struct ScalePair {
+    float low;
+    float high;
+  };
+
+  // Index 0: K, 1: V. Of a slice of 32 dimensions, or of the whole row.
+  __device__ static ScalePair scales_of(std::uint32_t tile, const DecodeArgs& args, int key, int slice, int index) {
+    if constexpr (!Shape::kScaled) return {1.0F, 1.0F};
+    const int groups = Shape::kGrouped ? args.groups : 1;
+    const int group = Shape::kGrouped ? slice >> args.group_shift : 0;
+    const std::uint32_t address = tile + Shape::kScalesAt + (key * groups + group) * 4;
+    return {scale_at(address, index), scale_at(address + 8 * groups * 4, index)};
+  }
   __device__ static float scale_at(std::uint32_t address, int index) {
     const std::uint32_t pair = load_shared_4b(address);
     return __half2float(__ushort_as_half(static_cast<unsigned short>(index == 0 ? pair : pair >> 16)));
   }
 
-  static __device__ void add(float (&s)[Shape::kRowTiles][4], const float (&product)[Shape::kRowTiles][4]) {
-#pragma unroll
-    for (int t = 0; t < Shape::kRowTiles; ++t)
-#pragma unroll
-      for (int i = 0; i < 4; ++i) s[t][i] += product[t][i];
+  __device__ static float sum_of(const Chains& chains, int i) {
+    return fmaf(chains[1][i], 1.0F / Codes::kOddFactor, chains[0][i]);
   }
 
-  // `scales`: of key lane / 4; those of the key 8 further come `high_at` bytes later.
-  static __device__ void add_scaled(float (&s)[Shape::kRowTiles][4], const float (&product)[Shape::kRowTiles][4],
-                                    std::uint32_t scales, int high_at) {
-    const float low = scale_at(scales, 0);
-    const float high = scale_at(scales + high_at, 0);
-#pragma unroll
-    for (int t = 0; t < Shape::kRowTiles; ++t)
-#pragma unroll
-      for (int i = 0; i < 4; ++i) s[t][i] += product[t][i] * (i < 2 ? low : high);
+  // Takes off what the bias of a step's codes adds to `product`.
+  __device__ void multiply_bias(float (&product)[4], int step, int t) const {
+    if constexpr (Codes::kBiased) {
+      constexpr std::uint32_t kEven = Codes::kMinusBias[0];
+      constexpr std::uint32_t kOdd = Codes::kMinusBias[1];
+      const std::uint32_t bias = step % 2 == 0 ? kEven : kOdd;
+      mma_m16n8k16<T>(product, {bias, bias, bias, bias}, q_[t][step][0], q_[t][step][1]);
+    }
   }
 
-  // Products of 16 keys with Q, a slice of kSliceSteps steps at a time; then use(slice, product). Two steps are 32
-  // dimensions, the smallest group.
-  template <int kSliceSteps, class Use>
-  __device__ void multiply_slices(std::uint32_t keys, Use use) const {
-    float product[Shape::kRowTiles][4];
+  // s += K Q^T of 16 keys, a slice at a time, each times its scale_of(slice).
+  template <class ScaleOf>
+  __device__ void multiply_slices(float (&s)[Shape::kRowTiles][4], std::uint32_t keys, ScaleOf scale_of) const {
+    Chains chains[Shape::kRowTiles];
 #pragma unroll
     for (int load = 0; load < kLoads; ++load) {
       std::uint32_t k[4];
@@ -207,18 +244,31 @@ class WarpTile {
         Format::template key_operand<T, kStep>(a, k);
 #pragma unroll
         for (int t = 0; t < Shape::kRowTiles; ++t) {
-          if (step % kSliceSteps == 0) product[t][0] = product[t][1] = product[t][2] = product[t][3] = 0;
-          mma_m16n8k16<T>(product[t], a, q_[t][step][0], q_[t][step][1]);
+          float(&product)[4] = chains[t][step % 2];
+          if (step % kSliceSteps < 2) start_chain(product, step, t);
+          mma_m16n8k16<T>(product, a, q_[t][step][0], q_[t][step][1]);
         }
-        if ((step + 1) % kSliceSteps == 0 || step + 1 == kSteps) use(step / kSliceSteps, product);
+        if ((step + 1) % kSliceSteps != 0 && step + 1 != kSteps) return;
+        const ScalePair scale = scale_of(step / kSliceSteps);
+#pragma unroll
+        for (int t = 0; t < Shape::kRowTiles; ++t)
+#pragma unroll
+          for (int i = 0; i < 4; ++i)
+            s[t][i] += sum_of(chains[t], i) * ((i < 2 ? scale.low : scale.high) * Codes::kUnit);
       });
     }
   }
 
+  // At step 0 or 1 of a slice: one of the two chains begins with what takes off the bias of both.
+  __device__ void start_chain(float (&product)[4], int step, int t) const {
+    const bool even = step % 2 == 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) product[i] = Codes::kBiased && even ? minus_bias_[t][step / kSliceSteps][i % 2] : 0;
+  }
+
   // O^T of the slices; begin(slice) may change the columns before each.
   template <class Begin>
-  __device__ void accumulate_slices(const std::uint32_t (&columns)[Shape::kRowTiles][2], std::uint32_t keys,
-                                    Begin begin) {
+  __device__ void accumulate_slices(const Columns& columns, std::uint32_t keys, Begin begin) {
 #pragma unroll
     for (int load = 0; load < kLoads; ++load) {
       std::uint32_t v[4];
@@ -230,29 +280,33 @@ class WarpTile {
         std::uint32_t a[4];
         Format::template value_operand<T, kStep>(a, v);
 #pragma unroll
-        for (int t = 0; t < Shape::kRowTiles; ++t) mma_m16n8k16<T>(o[t][step], a, columns[t][0], columns[t][1]);
+        for (int t = 0; t < Shape::kRowTiles; ++t) {
+          if constexpr (Codes::kBiased) {
+            constexpr std::uint32_t kEven = Codes::kMinusBias[0];
+            constexpr std::uint32_t kOdd = Codes::kMinusBias[1];
+            mma_m16n8k16<T>(o[t][step], {kEven, kOdd, kEven, kOdd}, columns[t][0], columns[t][1]);
+          }
+          mma_m16n8k16<T>(o[t][step], a, columns[t][0], columns[t][1]);
+        }
       });
     }
   }
 
-  // The scales of V go to the weights.
-  __device__ void scaled_columns(std::uint32_t (&columns)[Shape::kRowTiles][2], const float (&p)[Shape::kRowTiles][4],
-                                 std::uint32_t scales, int high_at) {
-    const float low = scale_at(scales, 1);
-    const float high = scale_at(scales + high_at, 1);
+  // The scales of V go to the weights: the greatest product of 16 keys.
+  __device__ static float top_weight(const float (&p)[Shape::kRowTiles][4], ScalePair scale) {
+    float top = 0;
     if constexpr (kHasUnit) {
-      float top = 0;
 #pragma unroll
       for (int t = 0; t < Shape::kRowTiles; ++t)
-        top = fmaxf(top, fmaxf(fmaxf(p[t][0], p[t][1]) * low, fmaxf(p[t][2], p[t][3]) * high));
-      if (__any_sync(kAllLanes, top > unit_)) raise_unit(top);
+        top = fmaxf(top, fmaxf(fmaxf(p[t][0], p[t][1]) * scale.low, fmaxf(p[t][2], p[t][3]) * scale.high));
     }
-    weight_columns(columns, p, low * per_unit_, high * per_unit_);
+    return top;
   }
 
-  // P^T times the keys' factors as B operand: `low` for key lane / 4, `high` for the one 8 further.
-  __device__ static void weight_columns(std::uint32_t (&columns)[Shape::kRowTiles][2],
-                                        const float (&p)[Shape::kRowTiles][4], float low, float high) {
+  // P^T times the scales as B operand.
+  __device__ void weight_columns(Columns& columns, const float (&p)[Shape::kRowTiles][4], ScalePair scale) const {
+    const float low = scale.low * per_unit_;
+    const float high = scale.high * per_unit_;
 #pragma unroll
     for (int t = 0; t < Shape::kRowTiles; ++t) {
       columns[t][0] = movmatrix_trans(pack_pair<T>(p[t][0] * low, p[t][1] * low));
@@ -283,6 +337,11 @@ class WarpTile {
   }
 
   // Makes the unit a power of two that no weight times scale so far exceeds.
+  __device__ void fit_unit(float top) {
+    if constexpr (kHasUnit) {
+      if (__any_sync(kAllLanes, top > unit_)) raise_unit(top);
+    }
+  }
   __device__ void raise_unit(float top) {
 #pragma unroll
     for (int distance = 1; distance < 32; distance *= 2) top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, distance));
@@ -303,8 +362,9 @@ class WarpTile {
   // far. bf16 has the range of f32.
   static constexpr bool kHasUnit = Shape::kScaled && HalfTraits<T>::kDtype == Dtype::f16;
 
-  std::uint32_t q_[Shape::kRowTiles][kSteps][2];  // Q^T, B operand: query rows are its columns
-  float unit_ = kHasUnit ? 0x1p-100F : 1.0F;      // at first below any weight times scale
+  std::uint32_t q_[Shape::kRowTiles][kSteps][2];                 // Q^T, B operand: query rows are its columns
+  float minus_bias_[Shape::kRowTiles][kSteps / kSliceSteps][2];  // of rows 2 (lane % 4) and + 1
+  float unit_ = kHasUnit ? 0x1p-100F : 1.0F;                     // at first below any weight times scale
   float per_unit_ = kHasUnit ? 0x1p100F : 1.0F;
 };
 

@@ -29,22 +29,6 @@ __device__ __forceinline__ std::uint32_t bits_of(Pair pair) {
   return bits;
 }
 
-// The int4 at bits 4 n of each half of `word`, lower half first.
-template <class T, int kNibble>
-__device__ __forceinline__ std::uint32_t int4_pair(std::uint32_t word) {
-  static_assert(kNibble >= 0 && kNibble < 4);
-  if constexpr (HalfTraits<T>::kDtype == Dtype::bf16) {  // 128 + (code + 8): a mantissa of 7 bits leaves room for one
-    const std::uint32_t biased = and_xor(word >> 4 * kNibble, 0x000f000fU, 0x43084308U);
-    return bits_of(__hsub2(pair_of<T>(biased), pair_of<T>(0x43084308U)));
-  } else if constexpr (kNibble % 2 == 0) {  // 1024 + (code + 8)
-    const std::uint32_t biased = and_xor(word >> 4 * kNibble, 0x000f000fU, 0x64086408U);
-    return bits_of(__hsub2(pair_of<T>(biased), pair_of<T>(0x64086408U)));
-  } else {  // 1024 + 16 (code + 8), then / 16 - 72: one shift serves two nibbles
-    const std::uint32_t biased = and_xor(word >> 4 * (kNibble - 1), 0x00f000f0U, 0x64806480U);
-    return bits_of(__hfma2(pair_of<T>(biased), pair_of<T>(0x2c002c00U), pair_of<T>(0xd480d480U)));
-  }
-}
-
 // The int8 in bytes kFirst and kSecond of `word`.
 template <class T, int kFirst, int kSecond>
 __device__ __forceinline__ std::uint32_t int8_pair(std::uint32_t word) {

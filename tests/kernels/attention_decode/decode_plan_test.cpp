@@ -89,13 +89,16 @@ TEST_CASE("decode plan: the parts and the form chosen are those measured best", 
     bool wide, cluster;
   };
   for (const Best best :
-       {Best{1, 1024, 16, 8, true, true}, Best{8, 1024, 16, 1, true, false}, Best{32, 1024, 16, 1, false, false},
-        Best{128, 1024, 16, 1, false, false}, Best{1, 8192, 16, 8, true, true}, Best{8, 8192, 16, 2, true, true},
-        Best{32, 8192, 16, 1, false, false}, Best{1, 32768, 16, 8, true, true}, Best{32, 32768, 16, 1, false, false},
-        Best{128, 8192, 16, 1, true, false}, Best{1, 8192, 8, 16, true, false}, Best{8, 1024, 8, 2, true, true},
-        Best{8, 8192, 8, 2, true, true}, Best{8, 32768, 8, 2, true, true}, Best{32, 32768, 8, 1, false, false},
-        Best{8, 1024, 4, 2, true, true}, Best{8, 8192, 4, 8, false, false}, Best{8, 32768, 4, 8, false, false},
-        Best{32, 32768, 4, 2, false, false}}) {
+       {Best{1, 1024, 16, 8, false, true},    Best{8, 1024, 16, 1, true, false},   Best{32, 1024, 16, 1, false, false},
+        Best{128, 1024, 16, 1, false, false}, Best{1, 8192, 16, 8, true, true},    Best{8, 8192, 16, 2, true, true},
+        Best{32, 8192, 16, 1, false, false},  Best{1, 32768, 16, 8, true, true},   Best{32, 32768, 16, 1, false, false},
+        Best{128, 8192, 16, 1, true, false},  Best{1, 4096, 16, 8, true, true},    Best{8, 32768, 16, 2, true, true},
+        Best{1, 1024, 8, 8, false, true},     Best{1, 4096, 8, 8, true, true},     Best{1, 8192, 8, 8, true, true},
+        Best{8, 1024, 8, 2, true, true},      Best{8, 8192, 8, 2, true, true},     Best{8, 32768, 8, 2, true, true},
+        Best{32, 1024, 8, 1, false, false},   Best{32, 32768, 8, 1, false, false}, Best{1, 1024, 4, 8, false, true},
+        Best{1, 4096, 4, 8, true, true},      Best{1, 8192, 4, 16, true, false},   Best{1, 32768, 4, 16, true, false},
+        Best{8, 1024, 4, 2, true, true},      Best{8, 8192, 4, 8, false, false},   Best{8, 32768, 4, 8, false, false},
+        Best{32, 1024, 4, 1, false, false},   Best{32, 32768, 4, 2, false, false}}) {
     const decode::Plan plan = decode::make_plan(llama3_8b(best.batch, best.context, best.kv_bits), kH200);
     INFO("batch " << best.batch << " context " << best.context << " kv_bits " << best.kv_bits);
     CHECK(plan.parts == best.parts);
@@ -123,6 +126,16 @@ TEST_CASE("decode plan: clusters are made only where all of them run at once", "
       // Clusters that an H200 holds with one block an SM, as cudaOccupancyMaxActiveClusters counts them.
       CHECK(plan.units <= (plan.parts == 2 ? 66 : plan.parts == 4 ? 30 : 15));
     }
+}
+
+TEST_CASE("decode plan: a few hundred keys make a cluster too", "[attention_decode]") {
+  AttentionDecodeProblem p = llama3_8b(1, 600);
+  p.q_heads = 8;
+  p.kv_heads = 2;
+  for (const std::int64_t kv_bits : {16, 8, 4}) {
+    p.kv_bits = kv_bits;
+    CHECK(decode::make_plan(p, kH200).cluster);
+  }
 }
 
 TEST_CASE("decode plan: ragged contexts are cut by their sum, not by the longest", "[attention_decode]") {

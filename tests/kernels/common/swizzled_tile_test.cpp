@@ -47,5 +47,17 @@ TEMPLATE_TEST_CASE_SIG("swizzled tile: a step of two chunks from chunk 0 or 1 ne
   }
 }
 
+TEMPLATE_TEST_CASE_SIG("swizzled tile: a power of two of rows further needs no chunk", "[attention][decode][swizzle]",
+                       ((int kCols), kCols), 16, 32, 64, 96, 128, 192, 256) {
+  using Tile = SwizzledTile<kCols>;
+  constexpr std::uint32_t kTileStart = 3 * kBankLine;
+  for (std::uint32_t step = 1; step <= 16; step *= 2)
+    for (std::uint32_t row = 0; row < step; ++row)
+      for (std::uint32_t r = 0; r < kRows; r += step)
+        for (std::uint32_t chunk = 0; chunk < Tile::kChunks; ++chunk)
+          REQUIRE(Tile::rows_further(kTileStart + Tile::offset(row, chunk), r) ==
+                  kTileStart + Tile::offset(row + r, chunk));
+}
+
 }  // namespace
 }  // namespace inferometer
