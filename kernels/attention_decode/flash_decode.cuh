@@ -29,6 +29,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksPerSm) flash_de
   TileStream<Shape> stream(args, part, shared, warp);
   WarpTile<T, Shape> tile;
   tile.load_queries(args, part);
+  // Waits for the length; where every sequence may have early_keys, the first copies do not. What they bring of keys
+  // that do not exist is cleared or never looked at.
   if (args.early_keys == 0) set_length(part, args, length);
   stream.start(part.end_key);
   if (args.early_keys > 0) set_length(part, args, length);
