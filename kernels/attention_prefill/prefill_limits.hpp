@@ -25,14 +25,20 @@ inline std::optional<std::string> prefill_limits(const AttentionPrefillProblem& 
   return std::nullopt;
 }
 
+// A sentence when sequences have lengths of their own, or no keys, or keys in blocks.
+inline std::optional<std::string> equal_contiguous_only(const AttentionPrefillProblem& p) {
+  if (p.ragged()) return "q_lens and kv_lens must be empty, got " + std::to_string(p.q_lens.size()) + " lengths";
+  if (p.kv_len == 0) return "kv_len must be at least 1, got 0";
+  if (p.paged()) return "block_size must be 0, got " + std::to_string(p.block_size);
+  return std::nullopt;
+}
+
 // A sentence when the problem is more than equal sequences with contiguous keys and values of one width, all of them
 // visible or causal.
 inline std::optional<std::string> plain_prefill_only(const AttentionPrefillProblem& p) {
-  if (p.ragged()) return "q_lens and kv_lens must be empty, got " + std::to_string(p.q_lens.size()) + " lengths";
-  if (p.kv_len == 0) return "kv_len must be at least 1, got 0";
+  if (auto sentence = equal_contiguous_only(p)) return sentence;
   if (p.v_dim() != p.head_dim)
     return "v_head_dim must be head_dim, " + std::to_string(p.head_dim) + ", got " + std::to_string(p.v_dim());
-  if (p.paged()) return "block_size must be 0, got " + std::to_string(p.block_size);
   const std::int64_t row = p.kv_heads * p.head_dim;
   for (const auto& [name, stride] : {std::pair{"k_row_stride", p.k_stride()}, std::pair{"v_row_stride", p.v_stride()}})
     if (stride != row)

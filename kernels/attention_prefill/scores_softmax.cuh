@@ -1,5 +1,5 @@
-// attention_prefill / materialized, the step between its two products: scale, causal mask, softmax and log-sum-exp of
-// each row of S, in place.
+// attention_prefill / materialized, the step between its two products: scale, soft cap, causal mask and window, softmax
+// and log-sum-exp of each row of S, in place.
 //
 //   in   scores  [rows, pitch]  f32, row r is query r % q_len of head r / q_len
 //   out  P       16-bit, over the first half of each row of scores
@@ -29,6 +29,8 @@ struct ScoresSoftmaxParams {
   int q_len = 0;
   VisibleKeys visible;
   SoftmaxScale scale;
+  float cap = 0;          // c > 0: a score s, before the scale, becomes c tanh(s / c)
+  float inverse_cap = 0;  // 1 / c
 };
 
 // The largest score of some keys, and the sum of 2^(c (S - max)) over them.
@@ -66,8 +68,8 @@ __device__ __forceinline__ SoftmaxPart merge_row(SoftmaxPart part, float scale_l
   return part;
 }
 
-// kThreads threads a row: 32 with several rows a block, or the whole block.
-template <class T, int kThreads, int kBlockThreads>
+// kThreads threads a row: 32 with several rows a block, or the whole block. kBent: with a window or a soft cap.
+template <class T, int kThreads, int kBlockThreads, bool kBent>
 __global__ void __launch_bounds__(kBlockThreads) scores_softmax_kernel(const ScoresSoftmaxParams p) {
   static_assert(kThreads == 32 || kThreads == kBlockThreads);
   constexpr int kVectors = 8;  // of 4 scores a thread holds
@@ -78,6 +80,7 @@ __global__ void __launch_bounds__(kBlockThreads) scores_softmax_kernel(const Sco
 
   float* const scores = p.scores + row * p.pitch;
   const int last = p.visible.last(static_cast<int>(row % p.q_len));
+  const int first_seen = kBent ? p.visible.first(static_cast<int>(row % p.q_len)) : 0;
   const int keys = p.visible.kv_len;
   const bool held = keys <= kChunk;
 
@@ -87,12 +90,19 @@ __global__ void __launch_bounds__(kBlockThreads) scores_softmax_kernel(const Sco
     for (int v = 0; v < kVectors; ++v) {
       const int key = first + (v * kThreads + thread) * 4;
       float4 quad{};
-      if (key <= last) quad = *reinterpret_cast<const float4*>(scores + key);
-      const float values[4] = {quad.x, quad.y, quad.z, quad.w};
+      if (key <= last && (!kBent || key + 3 >= first_seen)) quad = *reinterpret_cast<const float4*>(scores + key);
+      float values[4] = {quad.x, quad.y, quad.z, quad.w};
+      if constexpr (kBent) {
+        if (p.cap > 0.0F) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) values[i] = p.cap * tanhf(values[i] * p.inverse_cap);
+        }
+      }
       // A score past the range of f32 takes its largest value, so that no difference is infinity - infinity.
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        s[v][i] = key + i <= last ? fminf(values[i], FLT_MAX) : -std::numeric_limits<float>::infinity();
+        s[v][i] = key + i <= last && (!kBent || key + i >= first_seen) ? fminf(values[i], FLT_MAX)
+                                                                       : -std::numeric_limits<float>::infinity();
     }
   };
   SoftmaxPart part;
