@@ -3,6 +3,7 @@
 //   X to codes and scales by token      quantize_activations.cu
 //   sums [m, n] i32 = codes W^T         cuBLASLt, the fastest of the algorithms it proposes
 //   Y = sums * scale of token * scale of output feature, rounded once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,6 +24,9 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kElems = 4;  // a thread's: 16 bytes of sums
+// What PyTorch's int8 product asks on behalf of cuBLASLt. Fewer rows get idle ones beside them.
+constexpr std::int64_t kLeastTokens = 32;
+constexpr std::int64_t kFeatures = 8;  // n is a multiple of it
 
 // `sums` and `y`: [m, n]; `vectors`: n / kElems. A block takes part of a row; rows along x, of which there may be more.
 template <class T>
@@ -42,6 +46,13 @@ __global__ void __launch_bounds__(kThreads)
       pack_pair<T>(static_cast<float>(sum.z) * (token * second.x), static_cast<float>(sum.w) * (token * second.y))};
 }
 
+// The problem as cuBLASLt gets it. Codes of idle rows are those that the workspace held; nobody reads their sums.
+MatmulProblem with_idle_rows(const MatmulProblem& p) {
+  MatmulProblem padded = p;
+  padded.m = std::max(p.m, kLeastTokens);
+  return padded;
+}
+
 // What the workspace holds: cuBLASLt's own, the sums, the quantised activations.
 struct Workspace {
   std::span<std::byte> cublas;
@@ -49,20 +60,23 @@ struct Workspace {
   QuantizedActivations activations;
 };
 
-std::size_t sum_bytes(const MatmulProblem& p) {
+std::size_t sum_bytes(const MatmulProblem& padded) {
   constexpr std::size_t kAlignment = 256;
-  return (static_cast<std::size_t>(p.m * p.n) * sizeof(std::int32_t) + kAlignment - 1) / kAlignment * kAlignment;
+  const std::size_t bytes = static_cast<std::size_t>(padded.m * padded.n) * sizeof(std::int32_t);
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 std::size_t workspace_bytes(const MatmulProblem& p) {
-  return kCublasWorkspaceBytes + sum_bytes(p) + quantized_activation_bytes(p);
+  const MatmulProblem padded = with_idle_rows(p);
+  return kCublasWorkspaceBytes + sum_bytes(padded) + quantized_activation_bytes(padded);
 }
 
 Workspace place(const MatmulProblem& p, const Launch& launch) {
+  const MatmulProblem padded = with_idle_rows(p);
   std::byte* const sums = launch.workspace.data() + kCublasWorkspaceBytes;
   return {.cublas = launch.workspace.first(kCublasWorkspaceBytes),
           .sums = reinterpret_cast<std::int32_t*>(sums),
-          .activations = place_activations(p, sums + sum_bytes(p))};
+          .activations = place_activations(padded, sums + sum_bytes(padded))};
 }
 
 Launch with_workspace(const Launch& launch, std::span<std::byte> workspace) {
@@ -74,7 +88,7 @@ Launch with_workspace(const Launch& launch, std::span<std::byte> workspace) {
 std::optional<std::string> unsupported(const MatmulProblem& p) {
   if (p.activation_bits != 8) return "activation_bits must be 8, got " + std::to_string(p.activation_bits);
   if (p.k % kActivationElems != 0) return "k must be a multiple of 16, got " + std::to_string(p.k);
-  if (p.n % kElems != 0) return "n must be a multiple of 4, which cuBLASLt's int8 asks, got " + std::to_string(p.n);
+  if (p.n % kFeatures != 0) return "n must be a multiple of 8, got " + std::to_string(p.n);
   constexpr std::int64_t kMostColumns = std::int64_t{65535} * kThreads * kElems;  // of a grid's y dimension
   if (p.n > kMostColumns) return "n must be at most " + std::to_string(kMostColumns) + ", got " + std::to_string(p.n);
   if (p.m > kCublasLtMaxSize)
@@ -86,7 +100,7 @@ std::shared_ptr<void> prepare(const MatmulProblem& p, const MatmulTensors& t, co
   const Workspace memory = place(p, launch);
   auto product = std::make_shared<CublasLtProduct>(
       CublasLtTypes{.operands = CUDA_R_8I, .result = CUDA_R_32I, .compute = CUBLAS_COMPUTE_32I, .scale = CUDA_R_32I},
-      p.m, p.n, p.k);
+      with_idle_rows(p).m, p.n, p.k);
   launch_quantize_activations(p, t.x, memory.activations, launch.stream);  // algorithms are timed on what they will get
   product->choose_algorithm({.x = memory.activations.codes, .w = t.w, .y = memory.sums},
                             with_workspace(launch, memory.cublas), "matmul/cublas.int8");

@@ -42,6 +42,11 @@ __device__ __forceinline__ void pin_registers(std::uint32_t (&a)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(a[i])::"memory");
 }
+template <int kCount>
+__device__ __forceinline__ void pin_registers(std::int32_t (&d)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(d[i])::"memory");
+}
 
 // How the k and N of B lie in shared memory: k_major, rows of B's transpose; n_major, rows of B (16-bit types only).
 enum class BLayout : int { k_major = 0, n_major = 1 };

@@ -1,0 +1,27 @@
+// Instantiates sm90_matmul_kernel on int8 for every tile of kSm90Tiles.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "kernels/matmul/sm90_matmul.cuh"
+#include "kernels/matmul/sm90_tile_table.hpp"
+#include "kernels/matmul/w8a8_kernels.hpp"
+#include "kernels/matmul/w8a8_output.cuh"
+
+namespace inferometer {
+
+template <class T>
+const void* w8a8_kernel_of_table(int tile) {
+  static const auto kernels = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+    return std::array<const void*, sizeof...(kIndex)>{reinterpret_cast<const void*>(
+        &sm90_matmul_kernel<std::int8_t, Sm90TableTile<kIndex>,
+                            ScaledOutput<T, Sm90TableTile<kIndex>::kTile.weights_are_a>>)...};
+  }
+  (std::make_index_sequence<kSm90Tiles.size()>{});
+  return kernels.at(static_cast<std::size_t>(tile));
+}
+
+}  // namespace inferometer
