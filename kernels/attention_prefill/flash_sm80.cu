@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "harness/operator/variant.hpp"
+#include "kernels/attention_prefill/flash_sm80.hpp"
 #include "kernels/attention_prefill/flash_sm80_params.hpp"
 #include "kernels/attention_prefill/prefill_limits.hpp"
 #include "reference/attention_prefill/problem.hpp"
@@ -28,7 +29,17 @@ constexpr std::int64_t kMaxHeadDim = 256;
 constexpr std::int64_t kLeastTileQ = 64;  // queries of a thread block, in the smallest configuration
 constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
 
-std::optional<std::string> unsupported(const AttentionPrefillProblem& p) {
+const RegisterVariant<AttentionPrefill> registered{{
+    .name = "cuda.flash_sm80",
+    .summary = "FlashAttention with mma.sync, cp.async and online softmax",
+    .min_sm = 80,
+    .unsupported = &flash_sm80_unsupported,
+    .run = &run_flash_sm80,
+}};
+
+}  // namespace
+
+std::optional<std::string> flash_sm80_unsupported(const AttentionPrefillProblem& p) {
   for (const auto& [name, dim] : {std::pair{"head_dim", p.head_dim}, std::pair{"v_head_dim", p.v_dim()}})
     if (dim % 8 != 0 || dim > kMaxHeadDim)
       return std::string(name) + " must be a multiple of 8 up to " + std::to_string(kMaxHeadDim) + ", got " +
@@ -44,7 +55,7 @@ std::optional<std::string> unsupported(const AttentionPrefillProblem& p) {
   return std::nullopt;
 }
 
-void run(const AttentionPrefillProblem& p, const AttentionPrefillTensors& t, const Launch& launch) {
+void run_flash_sm80(const AttentionPrefillProblem& p, const AttentionPrefillTensors& t, const Launch& launch) {
   const std::int64_t widest = std::max(p.head_dim, p.v_dim());
   if (widest <= 64) {
     launch_flash_sm80<64>(p, t, launch.stream);
@@ -59,13 +70,4 @@ void run(const AttentionPrefillProblem& p, const AttentionPrefillTensors& t, con
   }
 }
 
-const RegisterVariant<AttentionPrefill> registered{{
-    .name = "cuda.flash_sm80",
-    .summary = "FlashAttention with mma.sync, cp.async and online softmax",
-    .min_sm = 80,
-    .unsupported = &unsupported,
-    .run = &run,
-}};
-
-}  // namespace
 }  // namespace inferometer

@@ -32,6 +32,7 @@ __device__ __forceinline__ void wgmma_wait() {
 }
 
 // Keeps the compiler from moving accesses to these registers across this place.
+__device__ __forceinline__ void pin(float& d) { asm volatile("" : "+f"(d)::"memory"); }
 template <int kCount>
 __device__ __forceinline__ void pin_registers(float (&d)[kCount]) {
 #pragma unroll

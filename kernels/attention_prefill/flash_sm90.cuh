@@ -1,0 +1,37 @@
+// attention_prefill / flash_sm90, the kernel: FlashAttention forward with wgmma, the copy engine and warps that
+// specialise.
+//
+// As many thread blocks as SMs; each takes tiles of queries until none is left. Its last warpgroup starts copies, the
+// others compute. After: Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and
+// Low-precision", 2024.
+#pragma once
+
+#include "kernels/attention_prefill/flash_sm90_config.hpp"
+#include "kernels/attention_prefill/flash_sm90_copy.cuh"
+#include "kernels/attention_prefill/flash_sm90_math.cuh"
+#include "kernels/attention_prefill/flash_sm90_params.hpp"
+#include "kernels/attention_prefill/flash_sm90_shared.cuh"
+
+namespace inferometer {
+
+template <class T, class Shape, bool kSoftCap>
+__global__ void __launch_bounds__(Shape::kThreads, 1) flash_sm90_kernel(const __grid_constant__ FlashSm90Params p) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  extern __shared__ __align__(1024) unsigned char dynamic[];
+  auto& shared = *reinterpret_cast<FlashSm90Shared<Shape>*>(dynamic);
+  if (threadIdx.x == 0) shared.init_barriers();
+  __syncthreads();
+
+  // From one lane, so that the compiler knows it to be the same in all: descriptors stay in uniform registers.
+  const int warpgroup = __shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x) / 128, 0);
+  if (warpgroup == Shape::kWarpgroups) {
+    keep_registers<Shape::kCopyRegisters>();
+    if (threadIdx.x % 128 < 32) CopyWarp<Shape>(p, shared).run();
+  } else {
+    take_registers<Shape::kMathRegisters>();
+    MathWarpgroup<T, Shape, kSoftCap>(p, shared, warpgroup).run();
+  }
+#endif
+}
+
+}  // namespace inferometer

@@ -1,0 +1,173 @@
+// attention_prefill / flash_sm90: the warp that finds tiles and starts the copies of Q, K and V.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/attention_prefill/flash_sm90_shared.cuh"
+#include "kernels/ptx/tma.cuh"
+
+namespace inferometer {
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+template <class Shape>
+class CopyWarp {
+ public:
+  __device__ CopyWarp(const FlashSm90Params& params, FlashSm90Shared<Shape>& shared)
+      : p(params), s(shared), lane(static_cast<int>(threadIdx.x) % 32) {}
+
+  // One tile after the other, until none is left. Queries are on their way one tile ahead.
+  __device__ void run() {
+    const PrefillWork* work = &find_next();
+    if (sees_keys(*work)) copy_queries(*work);
+    while (work->valid) work = &copy_tile(*work);
+    leave_counters_clean();
+  }
+
+ private:
+  static constexpr unsigned kWholeWarp = 0xffffffffU;
+
+  // Finds the next tile and tells the math warpgroups. Returns the copy in shared memory: this warp has few registers.
+  __device__ const PrefillWork& find_next() {
+    const std::uint32_t index = next_index;
+    std::uint32_t taken = 0;
+    if (lane == 0) taken = atomicAdd(p.next_tile, 1U);  // asked for early: the answer takes a while
+    const PrefillWork found = find_work<Shape>(p, index);
+    mbarrier_wait(shared_address(&s.work_read[slot.stage()]), slot.parity() ^ 1);
+    PrefillWork& work = s.work[slot.stage()];
+    if (lane == 0) work = found;
+    __syncwarp();
+    if (lane < Shape::kWarpgroups) s.warpgroup_work[slot.stage()][lane] = warpgroup_work<Shape>(work, lane, p.o_stride);
+    __syncwarp();
+    if (lane == 0) mbarrier_arrive(shared_address(&s.work_ready[slot.stage()]));
+    slot.advance();
+    next_index = gridDim.x + __shfl_sync(kWholeWarp, taken, 0);
+    return work;
+  }
+
+  __device__ static bool sees_keys(const PrefillWork& work) { return work.valid && !tile_blocks<Shape>(work).empty(); }
+
+  // The last thread block to find no tile left: no other will ask again in this launch.
+  __device__ void leave_counters_clean() {
+    if (lane != 0 || atomicAdd(p.blocks_done, 1U) != gridDim.x - 1) return;
+    *p.next_tile = 0;
+    *p.blocks_done = 0;
+  }
+
+  // Blocks of keys from the last to the first. K runs one block ahead of V, as S runs ahead of P V. Returns the tile
+  // that follows, its queries asked for.
+  __device__ const PrefillWork& copy_tile(const PrefillWork& work) {
+    const KeyBlocks blocks = tile_blocks<Shape>(work);
+    if (!blocks.empty()) copy_keys(work, blocks.end - 1);
+    if (blocks.end - blocks.begin > 1) copy_keys(work, blocks.end - 2);
+    const PrefillWork& next = find_next();
+    if (!blocks.empty()) copy_values(work, blocks.end - 1);
+    if (Shape::kQStages > 1 && sees_keys(next)) copy_queries(next);
+    for (int block = blocks.end - 3; block >= blocks.begin; --block) {
+      copy_keys(work, block);
+      copy_values(work, block + 1);
+    }
+    if (blocks.end - blocks.begin > 1) copy_values(work, blocks.begin);
+    if (Shape::kQStages == 1 && sees_keys(next)) copy_queries(next);  // sooner, it would wait for keys not yet copied
+    return next;
+  }
+
+  __device__ void copy_queries(const PrefillWork& work) {
+    const int sequence = p.cu_q_lens != nullptr ? 0 : work.sequence;
+#pragma unroll
+    for (int w = 0; w < Shape::kWarpgroups; ++w) {
+      const std::uint32_t ready = shared_address(&s.q_ready[w][q.stage()]);
+      mbarrier_wait(shared_address(&s.q_read[w][q.stage()]), q.parity() ^ 1);
+      if (lane == 0) {
+        mbarrier_arrive_expect_bytes(ready, Shape::kQBytes);
+#pragma unroll
+        for (int panel = 0; panel < Shape::kQkPanels; ++panel)
+          tma_load_4d(shared_address(&s.q[w][q.stage()][panel * 64 * 128]), &p.q, ready, panel * 64,
+                      work.q_token + work.first_query + 64 * w, work.head, sequence);
+      }
+    }
+    __syncwarp();
+    q.advance();
+  }
+
+  __device__ void copy_keys(const PrefillWork& work, int block) {
+    mbarrier_wait(shared_address(&s.k_read[k.stage()]), k.parity() ^ 1);
+    const std::uint32_t ready = shared_address(&s.k_ready[k.stage()]);
+    start_rows<Shape::kQkPanels>(&p.k, shared_address(s.k[k.stage()]), ready, work, block);
+    k.advance();
+  }
+
+  __device__ void copy_values(const PrefillWork& work, int block) {
+    mbarrier_wait(shared_address(&s.v_read[v.stage()]), v.parity() ^ 1);
+    const std::uint32_t ready = shared_address(&s.v_ready[v.stage()]);
+    const int rows = work.keys.kv_len - block * Shape::kTileKv;
+    if (p.clean_values && rows < Shape::kTileKv) {
+      const std::uint32_t landed = shared_address(&s.tail_landed);
+      start_rows<Shape::kVPanels>(&p.v, shared_address(s.v[v.stage()]), landed, work, block);
+      mbarrier_wait(landed, tail_parity);
+      tail_parity ^= 1;
+      clear_rows(s.v[v.stage()], rows);
+      if (lane == 0) mbarrier_arrive(ready);
+    } else {
+      start_rows<Shape::kVPanels>(&p.v, shared_address(s.v[v.stage()]), ready, work, block);
+    }
+    __syncwarp();
+    v.advance();
+  }
+
+  // Rows of a block, kv_box at a time: all of them from a contiguous cache, those that exist from a paged one.
+  template <int kPanels>
+  __device__ void start_rows(const CUtensorMap* map, std::uint32_t dst, std::uint32_t barrier, const PrefillWork& work,
+                             int block) {
+    const int first = block * Shape::kTileKv;
+    const int head = work.head / p.heads_per_kv;
+    if (p.block_table == nullptr) {
+      if (lane == 0) {
+        mbarrier_arrive_expect_bytes(barrier, Shape::kTileKv * 128 * kPanels);
+#pragma unroll
+        for (int panel = 0; panel < kPanels; ++panel)
+          tma_load_4d(dst + panel * Shape::kTileKv * 128, map, barrier, panel * 64, work.kv_token + first, head,
+                      p.cu_kv_lens != nullptr ? 0 : work.sequence);
+      }
+    } else {
+      const int boxes = min(Shape::kTileKv / p.kv_box, (work.keys.kv_len - first + p.kv_box - 1) / p.kv_box);
+      if (lane == 0) mbarrier_arrive_expect_bytes(barrier, boxes * p.kv_box * 128 * kPanels);
+      __syncwarp();
+      const std::int32_t* table = p.block_table + std::int64_t{work.sequence} * p.max_blocks;
+      for (int box = lane; box < boxes; box += 32) {
+        const int token = first + box * p.kv_box;
+        const int page = table[token / p.block_size];
+#pragma unroll
+        for (int panel = 0; panel < kPanels; ++panel)
+          tma_load_4d(dst + (panel * Shape::kTileKv + box * p.kv_box) * 128, map, barrier, panel * 64,
+                      token % p.block_size, head, page);
+      }
+    }
+    __syncwarp();
+  }
+
+  // Rows of V past the sequence's last key: their P is 0, and 0 times what they hold must not be NaN.
+  __device__ void clear_rows(unsigned char* tile, int first_row) {
+    constexpr int kChunks = 128 / 16;  // of a row
+    for (int panel = 0; panel < Shape::kVPanels; ++panel) {
+      auto* rows = reinterpret_cast<uint4*>(tile + panel * Shape::kTileKv * 128);
+      for (int i = first_row * kChunks + lane; i < Shape::kTileKv * kChunks; i += 32) rows[i] = uint4{};
+    }
+    fence_async_shared();
+    __syncwarp();
+  }
+
+  const FlashSm90Params& p;
+  FlashSm90Shared<Shape>& s;
+  const int lane;
+  std::uint32_t next_index = blockIdx.x;
+  Ring<FlashSm90Shared<Shape>::kWorkStages> slot;
+  Ring<Shape::kQStages> q;
+  Ring<Shape::kStages> k;
+  Ring<Shape::kStages> v;
+  std::uint32_t tail_parity = 0;
+};
+
+#endif
+
+}  // namespace inferometer

@@ -1,0 +1,120 @@
+// attention_prefill / flash_sm90: from a problem to a launch of one of the kernel's shapes.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <stdexcept>
+
+#include "harness/operator/cuda_check.cuh"
+#include "kernels/attention_prefill/flash_sm90.cuh"
+#include "kernels/attention_prefill/flash_sm90_launch.hpp"
+#include "kernels/common/gpu_limits.hpp"
+#include "kernels/common/tensor_map.hpp"
+
+namespace inferometer {
+
+// Of a cache or of Q: [outer, tokens, heads, dim], `stride` elements from one token to the next.
+inline CUtensorMap head_map(Dtype dtype, const void* base, std::int64_t outer, std::int64_t tokens, std::int64_t heads,
+                            std::int64_t dim, std::int64_t stride, int box_tokens) {
+  const auto size = [](std::int64_t n) { return static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1)); };
+  const auto bytes = static_cast<std::uint64_t>(dtype_bytes(dtype));
+  return make_tensor_map(
+      dtype, base,
+      {.sizes = {size(dim), size(tokens), size(heads), size(outer)},
+       .stride_bytes = {size(stride) * bytes, size(dim) * bytes, size(tokens) * size(stride) * bytes},
+       .box = {64, static_cast<std::uint32_t>(box_tokens), 1, 1}});
+}
+
+// Heads run together as far as the L2 holds their keys and values, but no more than it takes to give each SM a tile:
+// more would ask for the keys of all of them at once and leave the memory idle afterwards. Causal tiles differ in
+// length: twice as many leave short ones to fill the gaps.
+template <class Shape>
+TileSchedule flash_sm90_schedule(const AttentionPrefillProblem& p) {
+  const GpuLimits gpu = current_gpu_limits();
+  const std::int64_t tiles = (p.q_len + Shape::kTileQ - 1) / Shape::kTileQ;
+  const std::int64_t heads_per_kv = p.q_heads / p.kv_heads;
+  const std::int64_t kv_head_bytes =
+      std::max<std::int64_t>(1, p.kv_len * (p.head_dim + p.v_dim()) * static_cast<std::int64_t>(dtype_bytes(p.dtype)));
+  const std::int64_t wanted_tiles = (p.causal ? 2 : 1) * gpu.sm_count;
+  const std::int64_t kv_heads = (wanted_tiles + tiles * heads_per_kv - 1) / (tiles * heads_per_kv);
+  return make_tile_schedule(p.batch * p.q_heads, tiles, heads_per_kv, kv_head_bytes,
+                            std::min<std::int64_t>(gpu.l2_bytes / 2, kv_heads * kv_head_bytes));
+}
+
+template <class Shape>
+FlashSm90Params flash_sm90_params(const AttentionPrefillProblem& p, const AttentionPrefillTensors& t,
+                                  const Launch& launch) {
+  const std::int64_t heads_per_kv = p.q_heads / p.kv_heads;
+  FlashSm90Params params;
+  params.o = t.o;
+  params.lse = t.lse;
+  params.cu_q_lens = t.cu_q_lens;
+  params.cu_kv_lens = t.cu_kv_lens;
+  params.block_table = t.block_table;
+  params.next_tile = reinterpret_cast<std::uint32_t*>(launch.workspace.data());
+  params.blocks_done = params.next_tile + 1;
+  params.o_stride = p.q_heads * Shape::kVDim;
+  params.total_q = p.total_q();
+  params.batch = static_cast<int>(p.batch);
+  params.q_heads = static_cast<int>(p.q_heads);
+  params.heads_per_kv = static_cast<int>(heads_per_kv);
+  params.q_len = static_cast<int>(p.q_len);
+  params.kv_len = static_cast<int>(p.kv_len);
+  params.kv_box = p.paged() ? static_cast<int>(std::gcd<std::int64_t>(p.block_size, Shape::kTileKv)) : Shape::kTileKv;
+  params.block_size = static_cast<int>(p.block_size);
+  params.max_blocks = static_cast<int>(p.max_blocks());
+  params.causal = p.causal;
+  params.clean_values = p.paged() || p.ragged();
+  params.window_left = static_cast<int>(std::min(p.window_left, p.kv_len));
+  params.scale = SoftmaxScale(p.head_dim);
+  params.soft_cap = static_cast<float>(p.soft_cap * std::sqrt(static_cast<double>(p.head_dim)));
+
+  const std::int64_t q_outer = p.ragged() ? 1 : p.batch;
+  params.q = head_map(p.dtype, t.q, q_outer, p.total_q() / q_outer, p.q_heads, p.head_dim, p.q_heads * p.head_dim, 64);
+  // The number of blocks of a paged cache is not known here: block numbers come from the table.
+  const std::int64_t kv_outer = p.paged() ? std::int64_t{1} << 31 : q_outer;
+  const std::int64_t kv_tokens = p.paged() ? p.block_size : p.total_kv() / q_outer;
+  params.k = head_map(p.dtype, t.k, kv_outer, kv_tokens, p.kv_heads, p.head_dim, p.k_stride(), params.kv_box);
+  params.v = head_map(p.dtype, t.v, kv_outer, kv_tokens, p.kv_heads, p.v_dim(), p.v_stride(), params.kv_box);
+
+  params.schedule = flash_sm90_schedule<Shape>(p);
+  return params;
+}
+
+template <class T, class Shape, bool kSoftCap>
+void launch_flash_sm90_kernel(const AttentionPrefillProblem& problem, const AttentionPrefillTensors& tensors,
+                              const Launch& launch) {
+  constexpr auto kKernel = &flash_sm90_kernel<T, Shape, kSoftCap>;
+  constexpr int kSharedBytes = sizeof(FlashSm90Shared<Shape>);
+  static_assert(kSharedBytes <= 227 * 1024);
+  static const bool runs_here = [] {
+    cudaFuncAttributes attributes{};
+    INFEROMETER_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kKernel));
+    return attributes.binaryVersion == 90;
+  }();
+  if (!runs_here) throw std::runtime_error("flash_sm90 is made for compute capability 9.0 and runs on no other");
+  INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
+  const FlashSm90Params params = flash_sm90_params<Shape>(problem, tensors, launch);
+  kKernel<<<static_cast<unsigned>(current_gpu_limits().sm_count), Shape::kThreads, kSharedBytes, launch.stream>>>(
+      params);
+  INFEROMETER_CUDA_CHECK(cudaGetLastError());
+}
+
+// By the problem's dtype, and whether its scores are capped; kCaps: whether they may be.
+template <class Shape, bool kCaps = true>
+void launch_flash_sm90_shape(const AttentionPrefillProblem& problem, const AttentionPrefillTensors& tensors,
+                             const Launch& launch) {
+  with_half_type(problem.dtype, [&]<class T>() {
+    if (kCaps && problem.soft_cap > 0) {
+      launch_flash_sm90_kernel<T, Shape, kCaps>(problem, tensors, launch);
+    } else {
+      launch_flash_sm90_kernel<T, Shape, false>(problem, tensors, launch);
+    }
+  });
+}
+
+}  // namespace inferometer

@@ -1,0 +1,69 @@
+// attention_prefill / flash_sm90: what a thread block keeps in shared memory, and the barriers by which its warps hand
+// it to each other. Every barrier is named for what its waiters wait for.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/attention_prefill/flash_sm90_work.cuh"
+#include "kernels/ptx/mbarrier.cuh"
+#include "kernels/ptx/shared_address.cuh"
+
+namespace inferometer {
+
+template <class Shape>
+struct FlashSm90Shared {
+  static constexpr int kWorkStages = 3;
+
+  alignas(1024) unsigned char q[Shape::kWarpgroups][Shape::kQStages][Shape::kQBytes];
+  alignas(1024) unsigned char k[Shape::kStages][Shape::kKBytes];
+  alignas(1024) unsigned char v[Shape::kStages][Shape::kVBytes];
+  // Of the tile that math warpgroups work on, the one they leave and the one whose queries are on their way.
+  PrefillWork work[kWorkStages];
+  WarpgroupWork warpgroup_work[kWorkStages][Shape::kWarpgroups];
+  std::uint64_t work_ready[kWorkStages];
+  std::uint64_t work_read[kWorkStages];
+  std::uint64_t q_ready[Shape::kWarpgroups][Shape::kQStages];
+  std::uint64_t q_read[Shape::kWarpgroups][Shape::kQStages];
+  std::uint64_t k_ready[Shape::kStages];
+  std::uint64_t k_read[Shape::kStages];
+  std::uint64_t v_ready[Shape::kStages];
+  std::uint64_t v_read[Shape::kStages];
+  std::uint64_t tail_landed;  // of V: the block with a sequence's last keys, before its other rows are cleared
+
+  // By one thread. "Ready" is one arrival and the bytes announced with it, "read" one arrival of each math warp.
+  __device__ void init_barriers() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    constexpr std::uint32_t kWarps = Shape::kWarpgroups * 4;
+    for (int i = 0; i < kWorkStages; ++i) {
+      mbarrier_init(shared_address(&work_ready[i]), 1);
+      mbarrier_init(shared_address(&work_read[i]), kWarps);
+    }
+    for (int w = 0; w < Shape::kWarpgroups; ++w)
+      for (int i = 0; i < Shape::kQStages; ++i) {
+        mbarrier_init(shared_address(&q_ready[w][i]), 1);
+        mbarrier_init(shared_address(&q_read[w][i]), 4);
+      }
+    for (int i = 0; i < Shape::kStages; ++i) {
+      mbarrier_init(shared_address(&k_ready[i]), 1);
+      mbarrier_init(shared_address(&k_read[i]), kWarps);
+      mbarrier_init(shared_address(&v_ready[i]), 1);
+      mbarrier_init(shared_address(&v_read[i]), kWarps);
+    }
+    mbarrier_init(shared_address(&tail_landed), 1);
+    mbarrier_init_fence();
+#endif
+  }
+};
+
+// Where one side of a ring of stages stands. The side that fills a stage waits for the parity before: a stage is free
+// when its previous contents were read.
+template <int kStages>
+struct Ring {
+  std::uint32_t uses = 0;
+
+  __device__ std::uint32_t stage() const { return uses % kStages; }
+  __device__ std::uint32_t parity() const { return uses / kStages % 2; }  // of the phase that fills the stage
+  __device__ void advance() { ++uses; }
+};
+
+}  // namespace inferometer
