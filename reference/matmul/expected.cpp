@@ -20,16 +20,17 @@ using Problem = MatmulProblem;
 // that none but a whole row is shorter and the error of each can be set against its own magnitude.
 constexpr std::int64_t kSegment = 64;
 
-// Row i of X as the product takes it.
-Eigen::VectorXd read_token(const Problem& p, const Inputs& inputs, std::int64_t i) {
+}  // namespace
+
+std::vector<double> read_token(const Problem& p, const Inputs& inputs, std::int64_t i) {
   const std::vector<float> token = inputs.read("x", i * p.k, p.k);
-  if (p.activation_bits == 16) return Eigen::Map<const Eigen::VectorXf>(token.data(), p.k).cast<double>();
+  if (p.activation_bits == 16) return {token.begin(), token.end()};
   std::vector<std::int8_t> codes(token.size());
   const double scale = quantize_token(token, codes);
-  return scale * Eigen::Map<const Eigen::Vector<std::int8_t, Eigen::Dynamic>>(codes.data(), p.k).cast<double>();
+  std::vector<double> values(token.size());
+  std::transform(codes.begin(), codes.end(), values.begin(), [scale](std::int8_t code) { return scale * code; });
+  return values;
 }
-
-}  // namespace
 
 std::vector<ExpectedSpan> expect_matmul(const Problem& p, const Inputs& inputs, std::uint64_t seed, int threads) {
   constexpr std::int64_t kMultiplyAdds = std::int64_t{1} << 29;  // about 0.1 s of one core
@@ -42,7 +43,10 @@ std::vector<ExpectedSpan> expect_matmul(const Problem& p, const Inputs& inputs, 
       seed + 1);
 
   Eigen::MatrixXd x(p.k, row_count);  // one token per column
-  for (std::int64_t r = 0; r < row_count; ++r) x.col(r) = read_token(p, inputs, rows[static_cast<std::size_t>(r)]);
+  for (std::int64_t r = 0; r < row_count; ++r) {
+    const std::vector<double> token = read_token(p, inputs, rows[static_cast<std::size_t>(r)]);
+    x.col(r) = Eigen::Map<const Eigen::VectorXd>(token.data(), p.k);
+  }
   std::vector<ExpectedSpan> spans(rows.size() * segments.size());
   parallel_for(std::ssize(segments), threads, [&](std::int64_t segment) {
     const auto s = static_cast<std::size_t>(segment);

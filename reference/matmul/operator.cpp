@@ -75,7 +75,8 @@ const RegisterOperator<Matmul> registered{{
     .tolerance = &matmul_tolerance,
     .metrics = &matmul_metrics,
     .metric_docs = matmul_metric_docs(),
-    .headline_metrics = {"weights_bits_effective", "weights_of_f16_ratio", "quantization_rel_error"},
+    .headline_metrics = {"weights_bits_effective", "weights_of_f16_ratio", "quantization_rel_error",
+                         "output_rel_error"},
 }};
 
 }  // namespace

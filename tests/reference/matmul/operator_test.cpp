@@ -107,9 +107,20 @@ TEST_CASE("matmul: metrics give the bits of a weight with all that belongs to it
   CHECK(error < 0.3);
   CHECK(of_format(4, 32, true).at("quantization_rel_error") < error);
   CHECK(of_format(4, 0, true).at("quantization_rel_error") > error);
+  // X is independent of W and of its errors: those of Y are as large, within the chance of 8 outputs.
+  CHECK(of_format(4, 128, true).at("output_rel_error") > error / 3);
+  CHECK(of_format(4, 128, true).at("output_rel_error") < error * 3);
   const double ratio = of_format(8, 128, true).at("quantization_rel_error") / error;
   CHECK(ratio > 1.0 / 20);
   CHECK(ratio < 1.0 / 13);
+  // int8 activations: a step is the greatest of 4096 normal values over 127, about 3.4 / 127 deviations; over sqrt(12)
+  // an error of 0.0077, beside that of the weights.
+  Fields w8a8 = shape(16, 64, 4096);
+  w8a8.insert(w8a8.end(), {{"bits", std::int64_t{8}}, {"activation_bits", std::int64_t{8}}});
+  const std::map<std::string, double> errors = metrics(w8a8);
+  const double both = std::hypot(errors.at("quantization_rel_error"), 0.0077);
+  CHECK(errors.at("output_rel_error") > 0.8 * both);
+  CHECK(errors.at("output_rel_error") < 1.25 * both);
 }
 
 TEST_CASE("matmul: the judge knows every element of a small product", "[matmul][operator]") {
