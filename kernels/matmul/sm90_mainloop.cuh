@@ -57,32 +57,22 @@ class RowCopies {
   bool has_rest_;
 };
 
-// A part's slices are smaller than the tile's: a stage may hold two, so that as many bytes are on their way. (One past
-// the end of k arrives as zeros.)
-template <class Tile, int N>
-constexpr std::uint32_t slices_per_stage() {
-  return Tile::kTile.stage_bytes() / sm90_slice_bytes(N);
-}
-
 // One thread: starts the copies of all of this block's slices of a tile.
 template <class T, class Tile, int N>
 __device__ __forceinline__ void copy_slices(const Sm90Args& args, Sm90Origin tile, std::uint32_t rank,
                                             std::uint32_t stages, StageRing<Tile::kTile.stages>& ring) {
   constexpr Sm90Tile kTile = Tile::kTile;
   constexpr std::uint32_t kSliceElems = kSm90TileBytesK / sizeof(T);
-  constexpr std::uint32_t kPerStage = slices_per_stage<Tile, N>();
   const RowCopies a(args.a, tile.a, kSm90TileA);
   const RowCopies b(args.b, tile.b, N);
   const std::uint32_t first = args.work.first_slice(rank);
   const std::uint32_t end = first + args.work.slices_of(rank);
-  for (std::uint32_t slice = first; slice < end; slice += kPerStage) {
-    ring.begin_fill(kPerStage * (a.bytes() + b.bytes()));
-    for (std::uint32_t i = 0; i < kPerStage; ++i) {
-      const std::uint32_t at = stages + ring.stage() * kTile.stage_bytes() + i * sm90_slice_bytes(N);
-      const int k = static_cast<int>((slice + i) * kSliceElems);
-      a.start(at, ring.full(), k);
-      b.start(at + kTile.a_bytes(), ring.full(), k);
-    }
+  for (std::uint32_t slice = first; slice < end; ++slice) {
+    const std::uint32_t stage = stages + ring.stage() * kTile.stage_bytes();
+    const int k = static_cast<int>(slice * kSliceElems);
+    ring.begin_fill(a.bytes() + b.bytes());
+    a.start(stage, ring.full(), k);
+    b.start(stage + kTile.a_bytes(), ring.full(), k);
     ring.advance();
   }
 }
@@ -94,24 +84,19 @@ __device__ __forceinline__ void multiply_slices(std::uint32_t slices, std::uint3
   constexpr Sm90Tile kTile = Tile::kTile;
   constexpr int kStepBytes = 32;  // of k in one wgmma, for every element type
   constexpr int kSteps = kSm90TileBytesK / kStepBytes;
-  constexpr std::uint32_t kPerStage = slices_per_stage<Tile, N>();
-  for (std::uint32_t slice = 0; slice < slices; slice += kPerStage) {
+  for (std::uint32_t slice = 0; slice < slices; ++slice) {
+    const std::uint32_t stage = stages + ring.stage() * kTile.stage_bytes();
+    const std::uint64_t a = k_major_descriptor(stage + a_row * kSm90TileBytesK);
+    const std::uint64_t b = k_major_descriptor(stage + kTile.a_bytes());
     ring.wait_full();
     wgmma_fence();
 #pragma unroll
-    for (std::uint32_t i = 0; i < kPerStage; ++i) {
-      const std::uint32_t at = stages + ring.stage() * kTile.stage_bytes() + i * sm90_slice_bytes(N);
-      const std::uint64_t a = k_major_descriptor(at + a_row * kSm90TileBytesK);
-      const std::uint64_t b = k_major_descriptor(at + kTile.a_bytes());
-#pragma unroll
-      for (int step = 0; step < kSteps; ++step) {
-        constexpr int kStepUnits = kStepBytes / 16;  // of a descriptor's address
-        Sm90Element<T>::template multiply<N>(sums, a + step * kStepUnits, b + step * kStepUnits,
-                                             slice > 0 || i > 0 || step > 0);
-      }
+    for (int step = 0; step < kSteps; ++step) {
+      constexpr int kStepUnits = kStepBytes / 16;  // of a descriptor's address
+      Sm90Element<T>::template multiply<N>(sums, a + step * kStepUnits, b + step * kStepUnits, slice > 0 || step > 0);
     }
     wgmma_commit();
-    // The tensor cores go on with this stage while the one before, now read, is released.
+    // The tensor cores go on with this slice while the stage of the one before, now read, is released.
     wgmma_wait<1>();
     if (slice > 0 && threadIdx.x % 32 == 0) ring.release_previous();
     ring.advance();

@@ -18,9 +18,6 @@ inline constexpr int kSm90MostSplit = 8;  // blocks of a cluster: what every GPU
 // Where tiles with X as A do not fill the last wave of blocks, those left over are cut into parts of so many rows of B.
 inline constexpr int kSm90PartB = 64;
 
-// Bytes of a slice of kSm90TileBytesK of A and of `rows_b` rows of B.
-constexpr int sm90_slice_bytes(int rows_b) { return (kSm90TileA + rows_b) * kSm90TileBytesK; }
-
 struct Sm90Tile {
   bool weights_are_a;
   int tile_b;         // rows of B
@@ -33,7 +30,7 @@ struct Sm90Tile {
   constexpr int threads() const { return kSm90Groups * kSm90Warpgroup + (shifts_registers() ? kSm90Warpgroup : 32); }
 
   constexpr int a_bytes() const { return kSm90TileA * kSm90TileBytesK; }
-  constexpr int stage_bytes() const { return sm90_slice_bytes(tile_b); }
+  constexpr int stage_bytes() const { return (kSm90TileA + tile_b) * kSm90TileBytesK; }
 
   // With W as A the blocks of a cluster may share out the k of a tile; with X as A tiles may be cut into parts.
   constexpr bool can_split() const { return weights_are_a; }
