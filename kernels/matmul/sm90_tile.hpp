@@ -52,7 +52,9 @@ struct Sm90Tile {
   // Shared memory: stages, boxes of each warpgroup, barriers: two a stage, and one for the sums of other blocks.
   constexpr int boxes_at() const { return stages * stage_bytes(); }
   constexpr int barriers_at() const { return boxes_at() + kSm90Groups * boxes() * box_bytes(); }
-  constexpr std::size_t smem_bytes() const { return static_cast<std::size_t>(barriers_at() + (2 * stages + 1) * 8); }
+  constexpr std::size_t smem_bytes() const {
+    return static_cast<std::size_t>(barriers_at()) + (2 * static_cast<std::size_t>(stages) + 1) * 8;
+  }
 };
 
 }  // namespace inferometer
