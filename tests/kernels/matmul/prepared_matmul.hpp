@@ -47,8 +47,8 @@ class PreparedMatmul {
       device_.set_zero(launch_.workspace.data(), bytes);
     }
     device_.synchronize();
-    NoAllocator none;
-    state_ = variant_.prepare(problem_.get(), tensors_.get(), launch_, none);
+    DeviceAllocator allocator(device_);
+    state_ = variant_.prepare(problem_.get(), tensors_.get(), launch_, allocator);
     launch_.state = state_.get();
   }
 
@@ -78,10 +78,15 @@ class PreparedMatmul {
   }
 
  private:
-  struct NoAllocator : Allocator {
-    std::shared_ptr<void> allocate(std::size_t, std::string_view) override {
-      throw std::logic_error("matmul variants keep no memory of their own");
+  class DeviceAllocator : public Allocator {
+   public:
+    explicit DeviceAllocator(Device& device) : device_(device) {}
+    std::shared_ptr<void> allocate(std::size_t bytes, std::string_view) override {
+      return {device_.allocate(bytes), [&device = device_](void* memory) { device.release(memory); }};
     }
+
+   private:
+    Device& device_;
   };
 
   void* allocate(std::size_t bytes) {

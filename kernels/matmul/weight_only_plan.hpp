@@ -1,0 +1,45 @@
+// How cuda.w4a16 and cuda.w8a16 do a problem: which kernel, its tile, how k is shared out, what it is launched with.
+// Host only.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "kernels/common/gpu_limits.hpp"
+#include "kernels/matmul/packing.hpp"
+
+namespace inferometer {
+
+// A tile of weight_only_wgmma_kernel and what a slice of it costs with codes of four bits, measured on an H200
+// (results/notes/weight_only_matmul.md).
+struct WeightOnlyTile {
+  int tokens;
+  int bands;
+  double slice_ns;
+};
+
+inline constexpr std::array kWeightOnlyTiles = {
+    WeightOnlyTile{32, 1, 131},  WeightOnlyTile{32, 2, 281},  WeightOnlyTile{64, 1, 148},
+    WeightOnlyTile{64, 2, 322},  WeightOnlyTile{96, 1, 225},  WeightOnlyTile{96, 2, 380},
+    WeightOnlyTile{128, 1, 284}, WeightOnlyTile{128, 2, 440}, WeightOnlyTile{128, 4, 800},
+};
+
+struct WeightOnlyPlan {
+  bool few_tokens = false;
+  int shape = 0;        // wgmma: in kWeightOnlyTiles
+  int tokens = 0;       // of a tile: those of a box of X
+  int tiles = 0;        // few tokens: tiles of 16 rows a block; wgmma: rows of tiles of the whole product
+  int token_tiles = 0;  // few tokens: of 8 tokens a block; wgmma: tiles of tokens of the whole product
+  int order_band = 0;   // wgmma: tiles of tokens that run side by side
+  int parts = 1;        // of k, one a block: a cluster
+  int stages = 0;       // few tokens: of a warp's ring
+  std::int64_t blocks = 0;
+  int threads = 0;
+  int smem_bytes = 0;
+  double predicted_ns = 0;
+};
+
+// The fastest by prediction; the same for the same problem and limits. The GPU is of compute capability 9.0.
+WeightOnlyPlan make_weight_only_plan(const PackedShape& weights, std::int64_t m, const GpuLimits& gpu);
+
+}  // namespace inferometer

@@ -1,0 +1,128 @@
+#include "kernels/matmul/weight_only_variant.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "harness/operator/cuda_check.cuh"
+#include "kernels/common/gpu_limits.hpp"
+#include "kernels/common/half_ops.cuh"
+#include "kernels/common/tensor_map.hpp"
+#include "kernels/matmul/packing_kernel.hpp"
+#include "kernels/matmul/weight_only_kernels.hpp"
+#include "kernels/matmul/weight_only_plan.hpp"
+
+namespace inferometer {
+namespace {
+
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 30;  // m, n and k: positions along them are 32-bit in the kernels
+constexpr int kAlignedElems = 8;                          // 16 bytes
+
+struct State {
+  PackedWeights weights;
+  std::shared_ptr<void> memory;
+  WeightOnlyPlan plan;
+};
+
+// X as the copy engine reads it: boxes of a slice of k and as many tokens as a tile has.
+CUtensorMap map_of_x(const MatmulProblem& p, const MatmulTensors& t, int tokens) {
+  return make_tensor_map(p.dtype, t.x,
+                         TensorMapShape<2>{.sizes = {static_cast<std::uint64_t>(p.k), static_cast<std::uint64_t>(p.m)},
+                                           .stride_bytes = {static_cast<std::uint64_t>(p.k) * 2},
+                                           .box = {kSliceK, static_cast<std::uint32_t>(tokens)}});
+}
+
+template <class Kernel, class Args>
+void launch_kernel(Kernel kernel, const WeightOnlyPlan& plan, const Args& args, const CUtensorMap& x, Stream stream) {
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {.x = static_cast<unsigned>(plan.parts), .y = 1, .z = 1};
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(static_cast<unsigned>(plan.blocks));
+  config.blockDim = dim3(static_cast<unsigned>(plan.threads));
+  config.dynamicSmemBytes = static_cast<std::size_t>(plan.smem_bytes);
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = plan.parts > 1 ? 1 : 0;
+  INFEROMETER_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, args, x));
+}
+
+template <class T, int kBits>
+void allow_shared_memory(const State& state) {
+  const WeightOnlyPlan& plan = state.plan;
+  const bool plain = state.weights.shape.is_plain();
+  const auto* kernel = plan.few_tokens
+                           ? reinterpret_cast<const void*>(few_tokens_kernel_for<T, kBits>(plain, plan.token_tiles))
+                           : reinterpret_cast<const void*>(weight_only_wgmma_kernel_for<T, kBits>(plain, plan.shape));
+  INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.smem_bytes));
+}
+
+template <class T, int kBits>
+void launch(const State& state, const MatmulProblem& p, const MatmulTensors& t, Stream stream) {
+  const WeightOnlyPlan& plan = state.plan;
+  const bool plain = state.weights.shape.is_plain();
+  const CUtensorMap x = map_of_x(p, t, plan.tokens);
+  if (plan.few_tokens) {
+    const FewTokensArgs<T> args = {.weights = state.weights,
+                                   .y = static_cast<T*>(t.y),
+                                   .m = static_cast<int>(p.m),
+                                   .n = static_cast<int>(p.n),
+                                   .tiles = plan.tiles,
+                                   .parts = plan.parts,
+                                   .stages = plan.stages};
+    launch_kernel(few_tokens_kernel_for<T, kBits>(plain, plan.token_tiles), plan, args, x, stream);
+  } else {
+    const WeightOnlyWgmmaArgs<T> args = {.weights = state.weights,
+                                         .y = static_cast<T*>(t.y),
+                                         .m = static_cast<int>(p.m),
+                                         .n = static_cast<int>(p.n),
+                                         .row_tiles = plan.tiles,
+                                         .token_tiles = plan.token_tiles,
+                                         .order_band = plan.order_band,
+                                         .parts = plan.parts};
+    launch_kernel(weight_only_wgmma_kernel_for<T, kBits>(plain, plan.shape), plan, args, x, stream);
+  }
+}
+
+// Calls f.template operator()<T, kBits>() for the problem's type and bits.
+template <class F>
+void with_format(const MatmulProblem& p, F&& f) {
+  with_half_type(p.dtype, [&]<class T>() {
+    if (p.bits == 4) {
+      f.template operator()<T, 4>();
+    } else {
+      f.template operator()<T, 8>();
+    }
+  });
+}
+
+}  // namespace
+
+std::optional<std::string> weight_only_unsupported(const MatmulProblem& p, int bits) {
+  if (p.bits != bits) return "bits must be " + std::to_string(bits) + ", got " + std::to_string(p.bits);
+  if (p.activation_bits != 16) return "activation_bits must be 16, got " + std::to_string(p.activation_bits);
+  if (p.k % kAlignedElems != 0)
+    return "k must be a multiple of 8, so that rows of X start on 16-byte boundaries, got " + std::to_string(p.k);
+  for (const auto& [name, size] : {std::pair("m", p.m), std::pair("n", p.n), std::pair("k", p.k)})
+    if (size > kMaxSize)
+      return std::string(name) + " must be at most " + std::to_string(kMaxSize) + ", got " + std::to_string(size);
+  return std::nullopt;
+}
+
+std::shared_ptr<void> prepare_weight_only(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch,
+                                          Allocator& allocator) {
+  auto state = std::make_shared<State>();
+  state->memory = pack_weights(p, t, launch.stream, allocator);
+  state->weights = {.tiles = static_cast<const unsigned char*>(state->memory.get()), .shape = packed_shape(p)};
+  state->plan = make_weight_only_plan(state->weights.shape, p.m, current_gpu_limits());
+  with_format(p, [&]<class T, int kBits>() { allow_shared_memory<T, kBits>(*state); });
+  INFEROMETER_CUDA_CHECK(cudaStreamSynchronize(launch.stream));  // launches may come on another stream
+  return state;
+}
+
+void run_weight_only(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch_on) {
+  const State& state = *static_cast<const State*>(launch_on.state);
+  with_format(p, [&]<class T, int kBits>() { launch<T, kBits>(state, p, t, launch_on.stream); });
+}
+
+}  // namespace inferometer

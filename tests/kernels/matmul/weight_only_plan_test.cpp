@@ -1,0 +1,92 @@
+// How cuda.w4a16 and cuda.w8a16 share out a problem.
+#include "kernels/matmul/weight_only_plan.hpp"
+
+#include <cstdint>
+
+#include "kernels/matmul/weight_only_few_tokens_shape.hpp"
+#include "kernels/matmul/weight_only_wgmma_shape.hpp"
+#include "tests/support/catch.hpp"
+
+namespace inferometer::test {
+namespace {
+
+constexpr GpuLimits kH200{.sm_count = 132, .block_smem_bytes = 232448, .clusters = true};
+
+PackedShape weights(std::int64_t n, std::int64_t k, int bits = 4) {
+  return {.n = n, .k = k, .bits = bits, .group_size = 128, .symmetric = true};
+}
+
+TEST_CASE("weight-only plan: every row and token is in some block's work, within what a block may have", "[matmul]") {
+  for (const std::int64_t m : {1, 8, 9, 16, 17, 32, 33, 64, 65, 129, 257, 4096}) {
+    for (const std::int64_t n : {1, 8, 1441, 4096, 14336}) {
+      for (const std::int64_t k : {8, 4104, 29568}) {
+        for (const int bits : {4, 8}) {
+          const WeightOnlyPlan plan = make_weight_only_plan(weights(n, k, bits), m, kH200);
+          INFO("m=" << m << " n=" << n << " k=" << k << " bits=" << bits);
+          CHECK(plan.few_tokens == (m <= kMostFewTokens));
+          CHECK(plan.smem_bytes <= static_cast<int>(kH200.block_smem_bytes));
+          CHECK(plan.blocks % plan.parts == 0);
+          if (plan.few_tokens) {
+            CHECK(plan.tokens >= m);
+            CHECK(plan.stages > 0);
+            CHECK(plan.blocks / plan.parts * plan.tiles * kTileRows >= n);
+          } else {
+            const WeightOnlyTile& tile = kWeightOnlyTiles.at(static_cast<std::size_t>(plan.shape));
+            CHECK(std::int64_t{plan.tiles} * tile.bands * kBandRows >= n);
+            CHECK(std::int64_t{plan.token_tiles} * tile.tokens >= m);
+            CHECK(plan.parts <= WeightOnlyWgmmaShape{bits, tile.tokens, tile.bands}.max_parts());
+            if (plan.parts > 1) CHECK(plan.blocks == std::int64_t{plan.tiles} * plan.token_tiles * plan.parts);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("weight-only plan: decode keeps nearly every SM busy, each with one block", "[matmul]") {
+  for (const std::int64_t n : {4096, 8192, 14336}) {
+    for (const std::int64_t m : {1, 8, 16}) {
+      const WeightOnlyPlan plan = make_weight_only_plan(weights(n, 4096), m, kH200);
+      INFO("n=" << n << " m=" << m);
+      CHECK(plan.blocks >= kH200.sm_count * 9 / 10);
+      CHECK(plan.blocks <= kH200.sm_count);
+    }
+  }
+}
+
+TEST_CASE("weight-only plan: large products take the largest tile, whole", "[matmul]") {
+  for (const std::int64_t size : {4096, 8192}) {
+    const WeightOnlyPlan plan = make_weight_only_plan(weights(size, size), size, kH200);
+    const WeightOnlyTile& tile = kWeightOnlyTiles.at(static_cast<std::size_t>(plan.shape));
+    CHECK(tile.tokens == 128);
+    CHECK(tile.bands == 4);
+    CHECK(plan.parts == 1);
+  }
+}
+
+TEST_CASE("weight-only plan: one token more is never predicted to cost 30 % more, up to 128", "[matmul]") {
+  for (const std::int64_t n : {4096, 8192}) {
+    for (std::int64_t m = 1; m < 128; ++m) {
+      const double before = make_weight_only_plan(weights(n, n), m, kH200).predicted_ns;
+      const double after = make_weight_only_plan(weights(n, n), m + 1, kH200).predicted_ns;
+      INFO("n=" << n << " m=" << m);
+      CHECK(after <= 1.3 * before);
+    }
+  }
+}
+
+TEST_CASE("weight-only shapes: a stage is always filled by the same warp, and parts fit in its place", "[matmul]") {
+  for (const WeightOnlyTile& tile : kWeightOnlyTiles) {
+    for (const int bits : {4, 8}) {
+      const WeightOnlyWgmmaShape shape = {.bits = bits, .tokens = tile.tokens, .bands = tile.bands};
+      INFO("bits=" << bits << " tokens=" << tile.tokens << " bands=" << tile.bands);
+      CHECK(shape.stages() >= WeightOnlyWgmmaShape::kCopyWarps);
+      CHECK(shape.stages() % WeightOnlyWgmmaShape::kCopyWarps == 0);
+      CHECK(shape.stage_bytes() % 1024 == 0);
+      CHECK(shape.pieces() * shape.ways() * shape.part_bytes() <= shape.staged_at());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace inferometer::test
