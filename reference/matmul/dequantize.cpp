@@ -37,7 +37,7 @@ void read_codes(const Problem& p, const Tensors& t, std::int64_t row, std::span<
       q[i + 1] = (bytes[i / 2] >> 4) - bias;
     }
   } else if (p.symmetric) {
-    for (std::size_t i = 0; i < q.size(); ++i) q[i] = static_cast<std::int8_t>(bytes[i]);
+    for (std::size_t i = 0; i < q.size(); ++i) q[i] = bytes[i] < 128 ? bytes[i] : bytes[i] - 256;
   } else {
     std::copy_n(bytes, q.size(), q.begin());
   }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int32_t kInt4Bias = 8;
 // |q| <= 128 and |code of X| <= 127: as many products fit an int32 sum.
-constexpr std::int64_t kMostProducts = ((std::int64_t{1} << 31) - 1) / (128 * 127);
+constexpr std::int64_t kMostProducts = ((std::int64_t{1} << 31) - 1) / (std::int64_t{128} * 127);
 
 void require(bool holds, const char* field, const std::string& allowed, std::int64_t came) {
   if (!holds) throw ProblemError(field, std::string(field) + " must be " + allowed + ", got " + std::to_string(came));
