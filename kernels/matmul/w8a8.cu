@@ -45,46 +45,54 @@ const void* kernel_of(const MatmulProblem& p, const Sm90Plan& plan) {
   return with_half_type(p.dtype, [&]<class T>() { return w8a8_kernel<T>(plan.tile); });
 }
 
-std::shared_ptr<void> prepare(const MatmulProblem& p, const MatmulTensors&, const Launch&, Allocator&) {
+Sm90Plan make_plan(const MatmulProblem& p) {
   const MatmulProblem half_k{.m = p.m, .n = p.n, .k = p.k / 2};
-  auto plan = std::make_shared<Sm90Plan>(make_sm90_plan(half_k, current_gpu_limits()));
-  prepare_sm90(kernel_of(p, *plan), *plan);
+  const Sm90Plan plan = make_sm90_plan(half_k, current_gpu_limits());
+  prepare_sm90(kernel_of(p, plan), plan);
   return plan;
 }
 
-void quantize(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch) {
-  launch_quantize_activations(p, t.x, place_activations(p, launch.workspace.data()), launch.stream);
-}
-
-void multiply(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch) {
-  const auto& plan = *static_cast<const Sm90Plan*>(launch.state);
-  const QuantizedActivations activations = place_activations(p, launch.workspace.data());
-  const Sm90Product product{.x = activations.codes,
-                            .w = t.w,
-                            .y = t.y,
-                            .operand = Dtype::u8,
-                            .result = p.dtype,
-                            .m = p.m,
-                            .n = p.n,
-                            .k = p.k};
+void multiply(const MatmulProblem& p, const MatmulTensors& t, const QuantizedActivations& x, const Sm90Plan& plan,
+              Stream stream) {
+  const Sm90Product product{
+      .x = x.codes, .w = t.w, .y = t.y, .operand = Dtype::u8, .result = p.dtype, .m = p.m, .n = p.n, .k = p.k};
   with_half_type(p.dtype, [&]<class T>() {
-    OutputScales<T> scales{.of_tokens = activations.scales,
+    OutputScales<T> scales{.of_tokens = x.scales,
                            .of_features = static_cast<const T*>(t.scales),
                            .m = static_cast<std::uint32_t>(p.m),
                            .n = static_cast<std::uint32_t>(p.n)};
-    launch_sm90(kernel_of(p, plan), product, plan, &scales, launch.stream);
+    launch_sm90(kernel_of(p, plan), product, plan, &scales, stream);
   });
 }
 
-void run(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch) {
-  quantize(p, t, launch);
-  multiply(p, t, launch);
+std::shared_ptr<void> prepare(const MatmulProblem& p, const MatmulTensors&, const Launch&, Allocator&) {
+  return std::make_shared<Sm90Plan>(make_plan(p));
 }
+
+void run(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch) {
+  const QuantizedActivations x = place_activations(p, launch.workspace.data());
+  launch_quantize_activations(p, t.x, x, launch.stream);
+  multiply(p, t, x, *static_cast<const Sm90Plan*>(launch.state), launch.stream);
+}
+
+// cuda.w8a8_product: X stays quantised between launches.
+struct QuantizedState {
+  Sm90Plan plan;
+  std::shared_ptr<void> memory;
+  QuantizedActivations x;
+};
 
 std::shared_ptr<void> prepare_product(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch,
                                       Allocator& allocator) {
-  quantize(p, t, launch);
-  return prepare(p, t, launch, allocator);
+  auto memory = allocator.allocate(quantized_activation_bytes(p), "inputs");
+  const QuantizedActivations x = place_activations(p, static_cast<std::byte*>(memory.get()));
+  launch_quantize_activations(p, t.x, x, launch.stream);
+  return std::make_shared<QuantizedState>(QuantizedState{.plan = make_plan(p), .memory = memory, .x = x});
+}
+
+void run_product(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch) {
+  const auto& state = *static_cast<const QuantizedState*>(launch.state);
+  multiply(p, t, state.x, state.plan, launch.stream);
 }
 
 const RegisterVariant<Matmul> registered{{
@@ -102,9 +110,8 @@ const RegisterVariant<Matmul> registered_product{{
     .summary = "the product of cuda.w8a8 alone: activations made int8 beforehand, untimed",
     .min_sm = 90,
     .unsupported = &unsupported,
-    .workspace_bytes = &workspace_bytes,
     .prepare = &prepare_product,
-    .run = &multiply,
+    .run = &run_product,
 }};
 
 }  // namespace
