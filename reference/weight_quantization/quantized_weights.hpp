@@ -30,19 +30,19 @@ struct QuantizedWeights {
   GridFormat format;            // bits, symmetric, type of the scales
   std::int64_t group_size = 0;  // weights of a row that share a grid; 0: all k; the last group may be short
 
-  std::vector<std::int16_t> codes;    // [n, k]       at every position, that of the input it belongs to
-  std::vector<std::uint16_t> scales;  // [n, groups]  bits of format.scale_dtype, as stored
-  std::vector<std::uint8_t> zeros;    // [n, groups]  empty if symmetric
+  std::vector<std::int16_t> codes = {};    // [n, k]       at every position, that of the input it belongs to
+  std::vector<std::uint16_t> scales = {};  // [n, groups]  bits of format.scale_dtype, as stored
+  std::vector<std::uint8_t> zeros = {};    // [n, groups]  empty if symmetric
 
   // [k]: the group of each input (g_idx). Empty: neighbours, i / group_size. Only classic act-order fills it; each
   // group still has group_size inputs.
-  std::vector<std::int32_t> group_index;
+  std::vector<std::int32_t> group_index = {};
   // [k]: what the rows of W were multiplied by before rounding (AWQ), positive; empty: 1. The layer then computes with
   // x[i] / input_scales[i]: whatever makes x, a norm's weight or the rows of the layer before it, divides by them,
   // once.
-  std::vector<float> input_scales;
+  std::vector<float> input_scales = {};
 
-  std::vector<std::string> warnings;  // sentences for the user: a fallback, a damping that had to be raised
+  std::vector<std::string> warnings = {};  // sentences for the user: a fallback, a damping that had to be raised
 
   std::int64_t group_width() const { return group_size == 0 ? k : group_size; }
   std::int64_t groups() const { return k == 0 ? 0 : (k + group_width() - 1) / group_width(); }
