@@ -5,9 +5,9 @@
 //
 // Y^T = W X^T: W is wgmma's A, in registers, since it has to pass through them anyway, and X its B, in shared memory as
 // the copy engine leaves it. So a weight is converted once for all tokens of a tile, and nothing converted is stored.
-// A weight times its scale is rounded once to the type of X. One warp copies; of four warpgroups one's products run
-// while the others convert. Where tiles are few, warpgroups of a block share a band of 64 rows, and blocks of a cluster
-// a tile, each with its slices of k; they add up in their order: the result is the same bit for bit.
+// A weight times its scale is rounded once to the type of X. Four warps copy slices in turn; of four warpgroups some
+// multiply while the others convert. Where tiles are few, warpgroups of a block share a band of 64 rows, and blocks of
+// a cluster a tile, each with its slices of k; they add up in their order: the result is the same bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -147,23 +147,24 @@ class TileReader {
   __device__ TileReader(const PackedShape& shape, int band) : form_(shape) {
     const int lane = threadIdx.x % 32;
     const int tile = Shape::kXBytes + (band * kBandTiles + threadIdx.x / 32 % kBandTiles) * form_.tile_bytes();
-    codes_ = tile + lane * 16;
-    scales_ = tile + Form::kScalesAt + lane / 4 * sizeof(T);
+    places_[kCodes] = tile + lane * 16;
+    places_[kScales] = tile + Form::kScalesAt + lane / 4 * sizeof(T);
+    if (Shape::kPlain) pin_registers(places_);  // or they are computed anew for every slice; others lack the registers
   }
 
   // A = (code - zero) * scale, rounded to T, of the slice in the stage at shared address `stage`.
   __device__ __forceinline__ void convert(std::uint32_t stage, Fragments& fragments) const {
     std::uint32_t words[Shape::kBits];
-    load_codes<Shape::kBits>(stage + codes_, words);
+    load_codes<Shape::kBits>(stage + places_[kCodes], words);
     // `kCount` steps from `kFirst` on, of the slice's group number `group`.
     const auto steps = [&]<int kFirst, int kCount>(int group) {
-      const std::uint32_t at = stage + scales_ + group * Form::kGroupBytes;
+      const std::uint32_t at = stage + places_[kScales] + group * Form::kGroupBytes;
       const auto low = pair_of<T>(twice(load_shared_2b(at)));
       const auto high = pair_of<T>(twice(load_shared_2b(at + 8 * sizeof(T))));
       Exact exact(Codes::kMiddle, Codes::kMiddle);
       if (!form_.symmetric()) {
-        const std::uint32_t zeros =
-            stage + codes_ + form_.zeros_at() + group * kTileRows - threadIdx.x % 32 * 16 + threadIdx.x % 32 / 4;
+        const std::uint32_t zeros = stage + places_[kScales] - Form::kScalesAt + form_.zeros_at() + group * kTileRows -
+                                    threadIdx.x % 32 / 4 * (sizeof(T) - 1);
         exact = Exact(load_shared_1b(zeros), load_shared_1b(zeros + 8));
       }
 #pragma unroll
@@ -183,9 +184,10 @@ class TileReader {
   }
 
  private:
+  enum : int { kCodes, kScales, kPlaces };
+
   Form form_;
-  std::uint32_t codes_;
-  std::uint32_t scales_;
+  std::uint32_t places_[kPlaces];
 };
 
 // Warpgroups in pairs (0, 2) and (1, 3), of which one multiplies while the other converts: left to themselves all four
@@ -227,12 +229,13 @@ __device__ __forceinline__ void multiply_slices(const TileReader<T, Shape>& read
     typename TileReader<T, Shape>::Fragments fragments;
     reader.convert(turn.stage(), fragments);
     const std::uint64_t x = k_major_descriptor(turn.stage());
+    const auto x_low = static_cast<std::uint32_t>(x);  // its address: steps of k stay within these bits
     turns.wait();
     wgmma_fence();
 #pragma unroll
     for (int step = 0; step < kSteps; ++step)
-      Wgmma<T, Shape::kTokens>::template run<BLayout::k_major>(sums, fragments[step], x + step * (kStepK * 2 / 16),
-                                                               true);
+      Wgmma<T, Shape::kTokens>::template run<BLayout::k_major>(
+          sums, fragments[step], x >> 32 << 32 | (x_low + step * (kStepK * 2 / 16)), true);
     wgmma_commit();
     wgmma_wait<0>();
     turns.pass();
