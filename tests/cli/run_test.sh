@@ -158,6 +158,12 @@ expect 2 'no file that a report could replace' report out.json -o results
 expect 2 'cannot write' report out.json -o /proc/report.md
 expect 2 'one of the results|not written by report' report out.json -o ./out.json
 expect 2 'folder.json' report folder.json
+
+expect 0 'New time over base time' compare out.json out.json
+expect 0 '[|] verdict' compare out.json out.json --all --markdown
+expect 2 'percentage, like 5% or 0.05' compare out.json out.json --threshold much
+expect 2 'folder.json' compare out.json folder.json
+expect 2 'no results file' compare out.json tiny.json
 echo '{"rows": 1e999}' >large_number.json
 expect 2 'large_number.json' report large_number.json
 sed 's|"rows": \[|"rows": null, "other": [|' out.json >null_rows.json

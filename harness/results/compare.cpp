@@ -1,0 +1,198 @@
+#include "harness/results/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "harness/operator/registry.hpp"
+#include "harness/results/record_json.hpp"
+#include "harness/results/shown_fields.hpp"
+#include "harness/results/status.hpp"
+
+namespace inferometer {
+namespace {
+
+void require_results(const Json& json) {
+  if (!json.is_object() || text_from(json.value("schema", Json(nullptr))) != "inferometer.results/1")
+    throw std::runtime_error("is no results file (its \"schema\" must be \"inferometer.results/1\")");
+}
+
+// What names a row in every file.
+std::string key_of(const Record& record) {
+  Fields fields = record.problem;
+  if (const Operator* op = find_operator(record.operator_name))
+    for (const FieldInfo& field : op->fields)
+      if (field_in(fields, field.name) == nullptr) fields.emplace_back(field.name, field.default_value);
+  std::sort(fields.begin(), fields.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return record.operator_name + ' ' + record.variant + ' ' + to_line(fields_json(fields));
+}
+
+std::vector<Record> records_of(const Json& json) {
+  std::vector<Record> records;
+  for (const Json& row : json.at("rows")) records.push_back(record_from_json(row));
+  return records;
+}
+
+// Says where the two differ in something that times depend on.
+void note_difference(std::vector<std::string>& obstacles, const std::string& what, const Json& base, const Json& now) {
+  if (base != now)
+    obstacles.push_back(what + ": " + base.dump() + " in the base file, " + now.dump() + " in the new one");
+}
+
+Json member(const Json& json, const char* name) {
+  return json.is_object() ? json.value(name, Json(nullptr)) : Json(nullptr);
+}
+
+std::vector<std::string> obstacles_between(const Json& base, const Json& now, const std::vector<Record>& base_rows) {
+  std::vector<std::string> obstacles;
+  const Json& base_environment = base.at("environment");
+  const Json& now_environment = now.at("environment");
+  const auto on_gpu = [](const Record& record) { return has_timing(record.status) && record.backend != "cpu"; };
+  const auto on_cpu = [](const Record& record) { return has_timing(record.status) && record.backend == "cpu"; };
+  if (std::any_of(base_rows.begin(), base_rows.end(), on_gpu)) {
+    const Json base_gpu = member(base_environment, "gpu");
+    const Json now_gpu = member(now_environment, "gpu");
+    note_difference(obstacles, "GPU", member(base_gpu, "name"), member(now_gpu, "name"));
+    if (obstacles.empty())
+      for (const auto& [name, label] :
+           {std::pair{"max_sm_mhz", "highest SM clock"}, std::pair{"power_limit_w", "power limit"}})
+        note_difference(obstacles, label, member(base_gpu, name), member(now_gpu, name));
+  }
+  if (std::any_of(base_rows.begin(), base_rows.end(), on_cpu)) {
+    const Json base_host = member(base_environment, "host");
+    const Json now_host = member(now_environment, "host");
+    note_difference(obstacles, "CPU", member(base_host, "cpu_model"), member(now_host, "cpu_model"));
+    note_difference(obstacles, "threads", member(base_host, "threads_used"), member(now_host, "threads_used"));
+  }
+  return obstacles;
+}
+
+double noise_floor(const Json& results) {
+  const Json ratio = member(member(results.at("environment"), "noise"), "repeat_ratio");
+  return ratio.is_number() ? ratio.get<double>() : 0;
+}
+
+// The estimator of both headlines, or the one that every row has.
+bool both_amortized(const Timing& base, const Timing& now) {
+  return base.headline == "amortized" && now.headline == "amortized" && base.amortized && now.amortized;
+}
+
+bool same_cache(const Timing& base, const Timing& now) {
+  if (both_amortized(base, now)) return base.amortized->cache == now.amortized->cache;
+  return base.isolated.cache == now.isolated.cache && base.isolated.rest_seconds == now.isolated.rest_seconds;
+}
+
+// Half the width of the median's interval on a logarithmic scale. An amortised mean has none of its own: its samples'
+// stands for it.
+std::optional<double> log_half_width(const Timing& timing) {
+  const IsolatedTiming& one = timing.isolated;
+  if (!one.ci_low_ns || !one.ci_high_ns || *one.ci_low_ns <= 0) return std::nullopt;
+  return std::log(*one.ci_high_ns / *one.ci_low_ns) / 2;
+}
+
+Verdict verdict_of(double low, double high, double threshold) {
+  const double slower = 1 + threshold;
+  const double faster = 1 / slower;
+  if (low > slower) return Verdict::slower;
+  if (high < faster) return Verdict::faster;
+  return low >= faster && high <= slower ? Verdict::same : Verdict::noisy;
+}
+
+// Both have times. Independent errors add as squares.
+void compare_times(ComparedRow& row, double threshold, double noise) {
+  const Timing& base = *row.base->timing;
+  const Timing& now = *row.now->timing;
+  const bool amortized = both_amortized(base, now);
+  row.estimator = amortized ? "amortized" : "isolated";
+  row.base_ns = amortized ? base.amortized->mean_ns : base.isolated.median_ns;
+  row.now_ns = amortized ? now.amortized->mean_ns : now.isolated.median_ns;
+  if (!(row.base_ns > 0) || !(row.now_ns > 0)) return;
+  row.ratio = row.now_ns / row.base_ns;
+  const auto base_width = log_half_width(base);
+  const auto now_width = log_half_width(now);
+  if (!base_width || !now_width) return;
+  const double width = std::hypot(std::hypot(*base_width, *now_width), std::log1p(noise));
+  row.ratio_low = *row.ratio * std::exp(-width);
+  row.ratio_high = *row.ratio * std::exp(width);
+  row.verdict = verdict_of(*row.ratio_low, *row.ratio_high, threshold);
+}
+
+}  // namespace
+
+Comparison compare_results(const Json& base, const Json& now, double threshold) {
+  require_results(base);
+  require_results(now);
+  Comparison comparison;
+  comparison.threshold = threshold;
+  comparison.noise_floor = std::max(noise_floor(base), noise_floor(now));
+  std::vector<Record> base_rows = records_of(base);
+  comparison.obstacles = obstacles_between(base, now, base_rows);
+  std::map<std::string, Record> now_rows;
+  std::vector<std::string> order;
+  for (Record& record : records_of(now)) {
+    order.push_back(key_of(record));
+    now_rows.insert_or_assign(order.back(), std::move(record));
+  }
+  for (Record& record : base_rows) {
+    auto found = now_rows.extract(key_of(record));
+    ComparedRow row;
+    row.base = std::move(record);
+    if (found.empty()) {
+      row.verdict = Verdict::missing;
+      comparison.rows.push_back(std::move(row));
+      continue;
+    }
+    row.now = std::move(found.mapped());
+    const bool timed_before = row.base->timing.has_value();
+    const bool timed_now = row.now->timing.has_value();
+    if (row.base->status == Status::unsupported && row.now->status == Status::unsupported) continue;
+    if (!timed_now) {
+      row.verdict = Verdict::failed;
+    } else if (!timed_before) {
+      row.verdict = Verdict::added;
+    } else if (!same_cache(*row.base->timing, *row.now->timing)) {
+      comparison.obstacles.push_back("row " + row.base->id + " (" + row.base->variant +
+                                     ") was measured with another state of the cache, or other rests");
+    } else {
+      compare_times(row, threshold, comparison.noise_floor);
+    }
+    comparison.rows.push_back(std::move(row));
+  }
+  for (const std::string& key : order)
+    if (auto left = now_rows.extract(key); !left.empty()) {
+      ComparedRow row;
+      row.verdict = Verdict::added;
+      row.now = std::move(left.mapped());
+      comparison.rows.push_back(std::move(row));
+    }
+  return comparison;
+}
+
+int exit_code(const Comparison& comparison) {
+  if (!comparison.obstacles.empty()) return 4;
+  const auto any = [&](std::initializer_list<Verdict> verdicts) {
+    return std::any_of(comparison.rows.begin(), comparison.rows.end(), [&](const ComparedRow& row) {
+      return std::find(verdicts.begin(), verdicts.end(), row.verdict) != verdicts.end();
+    });
+  };
+  if (any({Verdict::slower})) return 1;
+  return any({Verdict::missing, Verdict::added, Verdict::failed}) ? 3 : 0;
+}
+
+std::string_view verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::slower: return "slower";
+    case Verdict::faster: return "faster";
+    case Verdict::same: return "same";
+    case Verdict::noisy: return "noisy";
+    case Verdict::failed: return "failed";
+    case Verdict::missing: return "missing";
+    case Verdict::added: return "new";
+  }
+  return "?";
+}
+
+}  // namespace inferometer

@@ -1,0 +1,115 @@
+#include "harness/results/compare_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "harness/results/markdown_text.hpp"
+#include "harness/results/shown_fields.hpp"
+#include "harness/results/status.hpp"
+#include "harness/results/terminal.hpp"
+
+namespace inferometer {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+// What a reader must act on comes first.
+constexpr std::array kOrder{Verdict::slower, Verdict::failed, Verdict::missing, Verdict::noisy,
+                            Verdict::faster, Verdict::added,  Verdict::same};
+
+const Record& any_record(const ComparedRow& row) { return row.now ? *row.now : *row.base; }
+
+std::string problem_text(const Record& record, const std::vector<std::string>& varying) {
+  std::string text;
+  for (const std::string& name : varying)
+    if (const Value* value = field_in(record.problem, name))
+      text += (text.empty() ? "" : ", ") + name + " " + to_string(*value);
+  return text;
+}
+
+std::string time_or_status(const std::optional<Record>& record, double ns) {
+  if (!record) return "-";
+  return ns > 0 ? shown_time(ns) : std::string(status_name(record->status));
+}
+
+double own_time(const std::optional<Record>& record) {
+  return record && record->timing ? record->timing->headline_ns : 0;
+}
+
+Cells cells_of(const ComparedRow& row, const std::vector<std::string>& varying) {
+  const Record& record = any_record(row);
+  const bool compared = row.ratio.has_value();
+  std::string ratio = compared ? formatted("%.3f", *row.ratio) : "";
+  if (row.ratio_low) ratio += formatted(" (%.3f", *row.ratio_low) + formatted(" to %.3f)", *row.ratio_high);
+  return {std::string(verdict_name(row.verdict)),
+          record.variant,
+          problem_text(record, varying),
+          time_or_status(row.base, compared ? row.base_ns : own_time(row.base)),
+          time_or_status(row.now, compared ? row.now_ns : own_time(row.now)),
+          ratio,
+          row.verdict == Verdict::failed ? row.now->reason : ""};
+}
+
+std::string aligned_table(const std::vector<Cells>& lines) {
+  std::vector<std::size_t> widths(lines.front().size());
+  for (const Cells& line : lines)
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], columns_of(line[i]));
+  std::string text;
+  for (const Cells& line : lines) {
+    std::string one;
+    for (std::size_t i = 0; i < line.size(); ++i)
+      one += line[i] + std::string(widths[i] - columns_of(line[i]) + 2, ' ');
+    text += one.substr(0, one.find_last_not_of(' ') + 1) + '\n';
+  }
+  return text;
+}
+
+std::string counts(const Comparison& comparison) {
+  std::string text;
+  for (const Verdict verdict : kOrder) {
+    const auto count = std::count_if(comparison.rows.begin(), comparison.rows.end(),
+                                     [&](const ComparedRow& row) { return row.verdict == verdict; });
+    if (count > 0)
+      text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(verdict_name(verdict));
+  }
+  return (text.empty() ? "no rows" : text) + "\n";
+}
+
+}  // namespace
+
+std::string comparison_text(const Comparison& comparison, const CompareText& how) {
+  std::string text;
+  for (const std::string& obstacle : comparison.obstacles) text += "not comparable: " + obstacle + "\n";
+  if (!comparison.obstacles.empty()) return text;
+  text += "New time over base time, 95 % interval; threshold " + formatted("%.1f %%", 100 * comparison.threshold) +
+          ", noise floor " + formatted("%.1f %%", 100 * comparison.noise_floor) + ".\n";
+  if (how.markdown) text += "\n";
+
+  std::vector<const Fields*> problems;
+  for (const ComparedRow& row : comparison.rows) problems.push_back(&any_record(row).problem);
+  std::vector<std::string> varying;
+  if (!problems.empty())
+    varying = shown_fields(Json::object(), any_record(comparison.rows.front()).operator_name, problems).varying;
+  const Cells header{"verdict", "variant", "problem", "base", "new", "new / base", "reason"};
+  std::vector<Cells> lines;
+  for (const Verdict verdict : kOrder)
+    for (const ComparedRow& row : comparison.rows)
+      if (row.verdict == verdict && (how.all_rows || verdict != Verdict::same)) lines.push_back(cells_of(row, varying));
+  if (!lines.empty()) {
+    if (how.markdown) {
+      text += markdown_table_header(header);
+      for (Cells& line : lines) {
+        for (std::string& cell : line) cell = markdown_cell(cell);
+        text += markdown_table_line(line);
+      }
+      text += "\n";
+    } else {
+      lines.insert(lines.begin(), header);
+      text += aligned_table(lines);
+    }
+  }
+  return text + counts(comparison);
+}
+
+}  // namespace inferometer

@@ -1,0 +1,183 @@
+#include "harness/results/compare.hpp"
+
+#include "harness/results/compare_text.hpp"
+#include "harness/results/markdown_text.hpp"
+#include "harness/results/record_json.hpp"
+#include "tests/harness/results/sample_record.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace inferometer;
+using inferometer::test::sample_record;
+
+namespace {
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+// `width`: of the median's confidence interval to either side, as a share of the median.
+Record timed(std::int64_t batch, double ns, double width = 0.005) {
+  Record record = sample_record();
+  record.id = "row" + std::to_string(batch);
+  record.problem = {{"batch", batch}};
+  record.timing->headline_ns = ns;
+  record.timing->isolated.median_ns = ns;
+  record.timing->isolated.ci_low_ns = ns * (1 - width);
+  record.timing->isolated.ci_high_ns = ns * (1 + width);
+  record.timing->amortized.reset();
+  return record;
+}
+
+Record failing(std::int64_t batch, Status status) {
+  Record record = timed(batch, 1);
+  record.status = status;
+  record.reason = "row " + std::to_string(batch) + " went wrong";
+  record.timing.reset();
+  record.rates.reset();
+  record.check.reset();
+  return record;
+}
+
+Json results(const std::vector<Record>& records, double noise = 0) {
+  Json json = {{"schema", "inferometer.results/1"},
+               {"environment",
+                {{"host", {{"cpu_model", "some CPU"}, {"threads_used", 2}}},
+                 {"gpu", {{"name", "some GPU"}, {"max_sm_mhz", 1980}, {"power_limit_w", 700.0}}},
+                 {"noise", {{"repeat_ratio", noise}}}}},
+               {"rows", Json::array()}};
+  for (const Record& record : records) json["rows"].push_back(record_json(record));
+  return json;
+}
+
+Verdict one_verdict(const Record& base, const Record& now, double noise = 0) {
+  const Comparison comparison = compare_results(results({base}, noise), results({now}), 0.05);
+  REQUIRE(comparison.rows.size() == 1);
+  return comparison.rows.front().verdict;
+}
+
+}  // namespace
+
+TEST_CASE("compare: a row is slower or faster once its whole interval is past the threshold", "[results][compare]") {
+  CHECK(one_verdict(timed(1, 100), timed(1, 110)) == Verdict::slower);
+  CHECK(one_verdict(timed(1, 110), timed(1, 100)) == Verdict::faster);
+  CHECK(one_verdict(timed(1, 100), timed(1, 101)) == Verdict::same);
+  CHECK(one_verdict(timed(1, 100), timed(1, 105.2)) == Verdict::noisy);
+  CHECK(one_verdict(timed(1, 100, 0.2), timed(1, 110, 0.2)) == Verdict::noisy);
+}
+
+TEST_CASE("compare: the noise floor of either file widens every interval", "[results][compare]") {
+  CHECK(one_verdict(timed(1, 100), timed(1, 108), 0.0) == Verdict::slower);
+  CHECK(one_verdict(timed(1, 100), timed(1, 108), 0.04) == Verdict::noisy);
+}
+
+TEST_CASE("compare: the interval of the ratio is that of independent medians", "[results][compare]") {
+  const Comparison comparison = compare_results(results({timed(1, 100, 0.03)}), results({timed(1, 200, 0.04)}), 0.05);
+  const ComparedRow& row = comparison.rows.at(0);
+  REQUIRE(row.ratio);
+  CHECK(*row.ratio == Approx(2.0));
+  // Half widths of 3 % and 4 % make one of 5 %.
+  CHECK(*row.ratio_low == Approx(2.0 / 1.05).epsilon(0.002));
+  CHECK(*row.ratio_high == Approx(2.0 * 1.05).epsilon(0.002));
+}
+
+TEST_CASE("compare: below six samples nothing can be told", "[results][compare]") {
+  Record few = timed(1, 300);
+  few.timing->isolated.ci_low_ns.reset();
+  few.timing->isolated.ci_high_ns.reset();
+  CHECK(one_verdict(timed(1, 100), few) == Verdict::noisy);
+}
+
+TEST_CASE("compare: ten rows against seven of which one failed: each is named, exit code 3", "[results][compare]") {
+  std::vector<Record> base;
+  std::vector<Record> now;
+  for (int i = 0; i < 10; ++i) base.push_back(timed(i, 100));
+  for (int i = 0; i < 6; ++i) now.push_back(timed(i, 100));
+  now.push_back(failing(6, Status::crashed));
+  const Comparison comparison = compare_results(results(base), results(now), 0.05);
+  CHECK(exit_code(comparison) == 3);
+  const std::string text = comparison_text(comparison, {});
+  CHECK(contains(text, "failed"));
+  CHECK(contains(text, "row 6 went wrong"));
+  for (const char* missing : {"batch 7", "batch 8", "batch 9"}) CHECK(contains(text, missing));
+  CHECK(contains(text, "1 failed, 3 missing, 6 same"));
+}
+
+TEST_CASE("compare: only improvements are exit code 0, one regression is 1", "[results][compare]") {
+  CHECK(exit_code(
+            compare_results(results({timed(1, 100), timed(2, 50)}), results({timed(1, 80), timed(2, 50)}), 0.05)) == 0);
+  CHECK(exit_code(
+            compare_results(results({timed(1, 100), timed(2, 50)}), results({timed(1, 80), timed(2, 60)}), 0.05)) == 1);
+  CHECK(exit_code(compare_results(results({timed(1, 100)}), results({timed(1, 100), timed(2, 1)}), 0.05)) == 3);
+}
+
+TEST_CASE("compare: another GPU, other clocks or another cache are not comparable, and no ratio is shown",
+          "[results][compare]") {
+  const Json base = results({timed(1, 100)});
+  Json other = results({timed(1, 150)});
+  other["environment"]["gpu"]["name"] = "another GPU";
+  CHECK(exit_code(compare_results(base, other, 0.05)) == 4);
+  CHECK(contains(comparison_text(compare_results(base, other, 0.05), {}), "another GPU"));
+
+  Json slow_clock = results({timed(1, 150)});
+  slow_clock["environment"]["gpu"]["max_sm_mhz"] = 1200;
+  CHECK(exit_code(compare_results(base, slow_clock, 0.05)) == 4);
+
+  Record warm = timed(1, 50);
+  warm.timing->isolated.cache = CacheMode::warm;
+  const Comparison cache = compare_results(base, results({warm}), 0.05);
+  CHECK(exit_code(cache) == 4);
+  CHECK_FALSE(cache.rows.at(0).ratio);
+}
+
+TEST_CASE("compare: another CPU matters to rows that ran on it only", "[results][compare]") {
+  Json now = results({timed(1, 100)});
+  now["environment"]["host"]["cpu_model"] = "another CPU";
+  CHECK(exit_code(compare_results(results({timed(1, 100)}), now, 0.05)) == 0);
+  Record on_cpu = timed(1, 100);
+  on_cpu.backend = "cpu";
+  CHECK(exit_code(compare_results(results({on_cpu}), now, 0.05)) == 4);
+}
+
+TEST_CASE("compare: a field that came with a later version has its default in older files", "[results][compare]") {
+  Record old = timed(1, 100);
+  Record now = timed(1, 100);
+  now.problem.emplace_back("soft_cap", 0.0);
+  const Comparison same = compare_results(results({old}), results({now}), 0.05);
+  REQUIRE(same.rows.size() == 1);
+  CHECK(same.rows.front().verdict == Verdict::same);
+  now.problem.back().second = 30.0;
+  CHECK(exit_code(compare_results(results({old}), results({now}), 0.05)) == 3);
+}
+
+TEST_CASE("compare: rows that both files call unsupported are no news", "[results][compare]") {
+  const Comparison comparison = compare_results(results({failing(1, Status::unsupported), timed(2, 10)}),
+                                                results({failing(1, Status::unsupported), timed(2, 10)}), 0.05);
+  CHECK(comparison.rows.size() == 1);
+  CHECK(exit_code(comparison) == 0);
+}
+
+TEST_CASE("compare: amortised headlines are compared with each other, else the isolated medians",
+          "[results][compare]") {
+  Record base = timed(1, 100);
+  base.timing->headline = "amortized";
+  base.timing->amortized = AmortizedTiming{.launches = 100, .mean_ns = 60, .input_sets = 4};
+  Record now = base;
+  now.timing->amortized->mean_ns = 90;
+  ComparedRow row = compare_results(results({base}), results({now}), 0.05).rows.at(0);
+  CHECK(row.estimator == "amortized");
+  CHECK(*row.ratio == Approx(1.5));
+  row = compare_results(results({base}), results({timed(1, 100)}), 0.05).rows.at(0);
+  CHECK(row.estimator == "isolated");
+  CHECK(*row.ratio == Approx(1.0));
+}
+
+TEST_CASE("compare: text that is markup stays text in Markdown", "[results][compare]") {
+  Record base = timed(1, 100);
+  base.variant = "cpu.<b>|x";
+  const std::string text = comparison_text(compare_results(results({base}), results({}), 0.05), {.markdown = true});
+  CHECK(contains(text, "| verdict |"));
+  CHECK(contains(text, markdown_cell(base.variant)));
+  CHECK_FALSE(contains(text, base.variant));
+}
+
+TEST_CASE("compare: what is no results file is refused", "[results][compare]") {
+  CHECK_THROWS_AS(compare_results(Json::array(), results({}), 0.05), std::runtime_error);
+}
