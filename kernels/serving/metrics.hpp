@@ -31,9 +31,9 @@ LatencySummary summarize(std::vector<double> samples_ns);
 
 // What a request must keep to count as good; without a value, anything will do.
 struct LatencyLimits {
-  std::optional<double> ttft_ns;
-  std::optional<double> tpot_ns;
-  std::optional<double> end_to_end_ns;
+  std::optional<double> ttft_ns = {};
+  std::optional<double> tpot_ns = {};
+  std::optional<double> end_to_end_ns = {};
 };
 // Whether it completed within the limits; a limit on what the request does not have is kept.
 bool keeps(const LatencyLimits& limits, const RequestRecord& record);

@@ -9,10 +9,10 @@
 namespace inferometer {
 
 struct ServingRequest {
-  SequenceId id = 0;            // free to be used again after the request's end
-  std::int64_t arrival_ns = 0;  // planned; of the replay's clock
-  std::vector<TokenId> prompt;  // at least one token
-  std::int64_t max_new = 0;     // tokens to produce, exactly: none ends it earlier
+  SequenceId id = 0;                 // free to be used again after the request's end
+  std::int64_t arrival_ns = 0;       // planned; of the replay's clock
+  std::vector<TokenId> prompt = {};  // at least one token
+  std::int64_t max_new = 0;          // tokens to produce, exactly: none ends it earlier
 };
 
 enum class RequestOutcome : std::uint8_t { completed, aborted };
