@@ -36,6 +36,9 @@ struct FlashSm90Shape {
 // hidden (head_dim 64, 4 x 4096 tokens: 393 TFLOP/s with two, 482 with three).
 using FlashSm90D64 = FlashSm90Shape<64, 64, 3, 128, 2>;
 using FlashSm90D96 = FlashSm90Shape<96, 96, 3, 96, 2>;
+// With a soft cap, tanhf takes the registers that a third warpgroup would need.
+using FlashSm90D64Capped = FlashSm90Shape<64, 64, 2, 128, 2>;
+using FlashSm90D96Capped = FlashSm90Shape<96, 96, 2, 128, 2>;
 // head_dim 128, by the number of keys. What a block costs beside its products weighs less in longer blocks; what a tile
 // costs, more in short sequences, and a part of the last block is wasted. TFLOP/s at 512 / 2k / 8k keys, full:
 // 440 / 602 / 591, 418 / 623 / 599, 410 / 596 / 609.

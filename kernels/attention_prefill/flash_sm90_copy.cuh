@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
+#include "kernels/attention_prefill/flash_sm90_ring.hpp"
 #include "kernels/attention_prefill/flash_sm90_shared.cuh"
+#include "kernels/attention_prefill/flash_sm90_work.cuh"
 #include "kernels/ptx/tma.cuh"
 
 namespace inferometer {
@@ -37,7 +39,11 @@ class CopyWarp {
     PrefillWork& work = s.work[slot.stage()];
     if (lane == 0) work = found;
     __syncwarp();
-    if (lane < Shape::kWarpgroups) s.warpgroup_work[slot.stage()][lane] = warpgroup_work<Shape>(work, lane, p.o_stride);
+    if (lane < Shape::kWarpgroups) {
+      WarpgroupWork& its = s.warpgroup_work[slot.stage()][lane];
+      its = warpgroup_keys<Shape>(work, lane);
+      place_outputs<Shape>(p, work, lane, its);
+    }
     __syncwarp();
     if (lane == 0) mbarrier_arrive(shared_address(&s.work_ready[slot.stage()]));
     slot.advance();
@@ -49,7 +55,9 @@ class CopyWarp {
 
   // The last thread block to find no tile left: no other will ask again in this launch.
   __device__ void leave_counters_clean() {
+    __threadfence();  // this block's additions to next_tile come before its addition to blocks_done
     if (lane != 0 || atomicAdd(p.blocks_done, 1U) != gridDim.x - 1) return;
+    __threadfence();  // and before the zero
     *p.next_tile = 0;
     *p.blocks_done = 0;
   }

@@ -7,12 +7,12 @@ template <>
 void launch_flash_sm90<128, 128>(const AttentionPrefillProblem& problem, const AttentionPrefillTensors& tensors,
                                  const Launch& launch) {
   const std::int64_t middle_from = problem.causal ? 4096 : 1024;
-  if (problem.soft_cap > 0 || problem.kv_len < middle_from) {
+  if (problem.kv_len < middle_from) {
     launch_flash_sm90_shape<FlashSm90D128Short>(problem, tensors, launch);
   } else if (problem.kv_len < 4096) {
-    launch_flash_sm90_shape<FlashSm90D128Middle, false>(problem, tensors, launch);
+    launch_flash_sm90_shape<FlashSm90D128Middle, FlashSm90D128Short>(problem, tensors, launch);
   } else {
-    launch_flash_sm90_shape<FlashSm90D128Long, false>(problem, tensors, launch);
+    launch_flash_sm90_shape<FlashSm90D128Long, FlashSm90D128Short>(problem, tensors, launch);
   }
 }
 

@@ -6,7 +6,7 @@ namespace inferometer {
 template <>
 void launch_flash_sm90<64, 64>(const AttentionPrefillProblem& problem, const AttentionPrefillTensors& tensors,
                                const Launch& launch) {
-  launch_flash_sm90_shape<FlashSm90D64>(problem, tensors, launch);
+  launch_flash_sm90_shape<FlashSm90D64, FlashSm90D64Capped>(problem, tensors, launch);
 }
 
 }  // namespace inferometer

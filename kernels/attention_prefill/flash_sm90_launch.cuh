@@ -12,6 +12,7 @@
 #include "harness/operator/cuda_check.cuh"
 #include "kernels/attention_prefill/flash_sm90.cuh"
 #include "kernels/attention_prefill/flash_sm90_launch.hpp"
+#include "kernels/attention_prefill/flash_sm90_schedule.hpp"
 #include "kernels/common/gpu_limits.hpp"
 #include "kernels/common/tensor_map.hpp"
 
@@ -29,25 +30,9 @@ inline CUtensorMap head_map(Dtype dtype, const void* base, std::int64_t outer, s
        .box = {64, static_cast<std::uint32_t>(box_tokens), 1, 1}});
 }
 
-// Heads run together as far as the L2 holds their keys and values, but no more than it takes to give each SM a tile:
-// more would ask for the keys of all of them at once and leave the memory idle afterwards. Causal tiles differ in
-// length: twice as many leave short ones to fill the gaps.
-template <class Shape>
-TileSchedule flash_sm90_schedule(const AttentionPrefillProblem& p) {
-  const GpuLimits gpu = current_gpu_limits();
-  const std::int64_t tiles = (p.q_len + Shape::kTileQ - 1) / Shape::kTileQ;
-  const std::int64_t heads_per_kv = p.q_heads / p.kv_heads;
-  const std::int64_t kv_head_bytes =
-      std::max<std::int64_t>(1, p.kv_len * (p.head_dim + p.v_dim()) * static_cast<std::int64_t>(dtype_bytes(p.dtype)));
-  const std::int64_t wanted_tiles = (p.causal ? 2 : 1) * gpu.sm_count;
-  const std::int64_t kv_heads = (wanted_tiles + tiles * heads_per_kv - 1) / (tiles * heads_per_kv);
-  return make_tile_schedule(p.batch * p.q_heads, tiles, heads_per_kv, kv_head_bytes,
-                            std::min<std::int64_t>(gpu.l2_bytes / 2, kv_heads * kv_head_bytes));
-}
-
 template <class Shape>
 FlashSm90Params flash_sm90_params(const AttentionPrefillProblem& p, const AttentionPrefillTensors& t,
-                                  const Launch& launch) {
+                                  const Launch& launch, const GpuLimits& gpu) {
   const std::int64_t heads_per_kv = p.q_heads / p.kv_heads;
   FlashSm90Params params;
   params.o = t.o;
@@ -58,7 +43,9 @@ FlashSm90Params flash_sm90_params(const AttentionPrefillProblem& p, const Attent
   params.next_tile = reinterpret_cast<std::uint32_t*>(launch.workspace.data());
   params.blocks_done = params.next_tile + 1;
   params.o_stride = p.q_heads * Shape::kVDim;
-  params.total_q = p.total_q();
+  params.sequence_rows = p.ragged() ? 0 : static_cast<int>(p.q_len);
+  params.lse_head_stride = p.ragged() ? p.total_q() : p.q_len;
+  params.lse_sequence_stride = p.ragged() ? 0 : p.q_heads * p.q_len;
   params.batch = static_cast<int>(p.batch);
   params.q_heads = static_cast<int>(p.q_heads);
   params.heads_per_kv = static_cast<int>(heads_per_kv);
@@ -71,7 +58,11 @@ FlashSm90Params flash_sm90_params(const AttentionPrefillProblem& p, const Attent
   params.clean_values = p.paged() || p.ragged();
   params.window_left = static_cast<int>(std::min(p.window_left, p.kv_len));
   params.scale = SoftmaxScale(p.head_dim);
-  params.soft_cap = static_cast<float>(p.soft_cap * std::sqrt(static_cast<double>(p.head_dim)));
+  if (p.soft_cap > 0) {
+    const double cap = p.soft_cap * std::sqrt(static_cast<double>(p.head_dim));
+    params.cap = static_cast<float>(cap);
+    params.inverse_cap = static_cast<float>(1 / cap);
+  }
 
   const std::int64_t q_outer = p.ragged() ? 1 : p.batch;
   params.q = head_map(p.dtype, t.q, q_outer, p.total_q() / q_outer, p.q_heads, p.head_dim, p.q_heads * p.head_dim, 64);
@@ -81,7 +72,7 @@ FlashSm90Params flash_sm90_params(const AttentionPrefillProblem& p, const Attent
   params.k = head_map(p.dtype, t.k, kv_outer, kv_tokens, p.kv_heads, p.head_dim, p.k_stride(), params.kv_box);
   params.v = head_map(p.dtype, t.v, kv_outer, kv_tokens, p.kv_heads, p.v_dim(), p.v_stride(), params.kv_box);
 
-  params.schedule = flash_sm90_schedule<Shape>(p);
+  params.schedule = flash_sm90_schedule(p, Shape::kTileQ, gpu.sm_count, gpu.l2_bytes);
   return params;
 }
 
@@ -98,19 +89,19 @@ void launch_flash_sm90_kernel(const AttentionPrefillProblem& problem, const Atte
   }();
   if (!runs_here) throw std::runtime_error("flash_sm90 is made for compute capability 9.0 and runs on no other");
   INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
-  const FlashSm90Params params = flash_sm90_params<Shape>(problem, tensors, launch);
-  kKernel<<<static_cast<unsigned>(current_gpu_limits().sm_count), Shape::kThreads, kSharedBytes, launch.stream>>>(
-      params);
+  const GpuLimits gpu = current_gpu_limits();
+  const FlashSm90Params params = flash_sm90_params<Shape>(problem, tensors, launch, gpu);
+  kKernel<<<static_cast<unsigned>(gpu.sm_count), Shape::kThreads, kSharedBytes, launch.stream>>>(params);
   INFEROMETER_CUDA_CHECK(cudaGetLastError());
 }
 
-// By the problem's dtype, and whether its scores are capped; kCaps: whether they may be.
-template <class Shape, bool kCaps = true>
+// By the problem's dtype, and whether its scores are capped: tanhf needs registers of its own.
+template <class Shape, class CappedShape = Shape>
 void launch_flash_sm90_shape(const AttentionPrefillProblem& problem, const AttentionPrefillTensors& tensors,
                              const Launch& launch) {
   with_half_type(problem.dtype, [&]<class T>() {
-    if (kCaps && problem.soft_cap > 0) {
-      launch_flash_sm90_kernel<T, Shape, kCaps>(problem, tensors, launch);
+    if (problem.soft_cap > 0) {
+      launch_flash_sm90_kernel<T, CappedShape, true>(problem, tensors, launch);
     } else {
       launch_flash_sm90_kernel<T, Shape, false>(problem, tensors, launch);
     }

@@ -10,6 +10,8 @@
 #include <cfloat>
 #include <cstdint>
 
+#include "kernels/attention_prefill/flash_sm90_params.hpp"
+#include "kernels/attention_prefill/flash_sm90_ring.hpp"
 #include "kernels/attention_prefill/flash_sm90_shared.cuh"
 #include "kernels/attention_prefill/row_softmax.hpp"
 #include "kernels/common/half_ops.cuh"
@@ -97,7 +99,10 @@ class MathWarpgroup {
   // A tile of which this warpgroup's rows do not exist or see nothing.
   __device__ void pass_over_tile() {
     for (int i = 0; i < skipped_before; ++i) skip_block();
-    if (skipped_before > 0) release_queries();
+    if (skipped_before > 0) {
+      wait_queries();  // copied for all warpgroups: the stage, and the block's end, must not come before they arrive
+      release_queries();
+    }
 #pragma unroll
     for (int i = 0; i < kOutputs; ++i) acc[i] = 0;
     const float zero[2] = {finish_row(0), finish_row(1)};
@@ -254,7 +259,7 @@ class MathWarpgroup {
   __device__ __forceinline__ void softmax(Between&& between) {
     if constexpr (kSoftCap) {
 #pragma unroll
-      for (int i = 0; i < kScores; ++i) sc[i] = p.soft_cap * tanhf(sc[i] / p.soft_cap);
+      for (int i = 0; i < kScores; ++i) sc[i] = p.cap * tanhf(sc[i] * p.inverse_cap);
     }
     if (static_cast<unsigned>(block - clean_begin) >= clean_count) mask();
 
@@ -344,9 +349,8 @@ class MathWarpgroup {
     const int key = block * Shape::kTileKv + lane() % 4 * 2;  // of sc[0]
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const KeyRange keys{.kv_len = mine.kv_len, .diagonal = mine.query_to_key, .window_left = p.window_left};
-      const int last = keys.last(thread_row() + 8 * r) - key;
-      const int first = keys.first(thread_row() + 8 * r) - key;
+      const int last = mine.keys.last(thread_row() + 8 * r) - key;
+      const int first = mine.keys.first(thread_row() + 8 * r) - key;
 #pragma unroll
       for (int i = 0; i < kScores; ++i) {
         const int column = i / 4 * 8 + i % 2;
@@ -363,7 +367,7 @@ class MathWarpgroup {
     sum += __shfl_xor_sync(kWholeWarp, sum, 1);
     sum += __shfl_xor_sync(kWholeWarp, sum, 2);
     if (row < mine.queries && lane() % 4 == 0) p.lse[mine.lse_offset + row] = rows[r].log_sum_exp(sum, p.scale);
-    return sum > 0 ? rcp_approx(sum) : 0.0F;
+    return sum == 0.0F ? 0.0F : rcp_approx(sum);
   }
 
   // O times `inverse`, straight from registers. Four lanes hold neighbouring pairs of a row: they exchange them so that

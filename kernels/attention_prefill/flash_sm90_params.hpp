@@ -23,7 +23,9 @@ struct FlashSm90Params {
   std::uint32_t* next_tile = nullptr;         // tiles given out beyond the first of each block; 0 between launches
   std::uint32_t* blocks_done = nullptr;       // thread blocks that found no tile left; 0 between launches
   std::int64_t o_stride = 0;                  // elements from one token of O to the next
-  std::int64_t total_q = 0;                   // ragged: tokens of all sequences
+  int sequence_rows = 0;                      // tokens of O from one sequence to the next; ragged: 0
+  std::int64_t lse_head_stride = 0;           // rows of lse from one head to the next
+  std::int64_t lse_sequence_stride = 0;       // and from one sequence to the next; ragged: 0
   int batch = 0;
   int q_heads = 0;
   int heads_per_kv = 0;
@@ -35,7 +37,8 @@ struct FlashSm90Params {
   bool causal = false;
   bool clean_values = false;  // rows of V past a sequence's end may hold anything, and must become zeros
   int window_left = -1;
-  float soft_cap = 0;  // of the scores as they come out of the product; 0: none
+  float cap = 0;          // c > 0: a score s, as it comes out of the product, becomes c tanh(s / c)
+  float inverse_cap = 0;  // 1 / c
   SoftmaxScale scale;
   TileSchedule schedule;  // equal lengths
 };

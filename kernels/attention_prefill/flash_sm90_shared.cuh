@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/attention_prefill/flash_sm90_work.cuh"
+#include "kernels/attention_prefill/flash_sm90_work.hpp"
 #include "kernels/ptx/mbarrier.cuh"
 #include "kernels/ptx/shared_address.cuh"
 
@@ -53,17 +53,6 @@ struct FlashSm90Shared {
     mbarrier_init_fence();
 #endif
   }
-};
-
-// Where one side of a ring of stages stands. The side that fills a stage waits for the parity before: a stage is free
-// when its previous contents were read.
-template <int kStages>
-struct Ring {
-  std::uint32_t uses = 0;
-
-  __device__ std::uint32_t stage() const { return uses % kStages; }
-  __device__ std::uint32_t parity() const { return uses / kStages % 2; }  // of the phase that fills the stage
-  __device__ void advance() { ++uses; }
 };
 
 }  // namespace inferometer

@@ -29,6 +29,14 @@ struct VisibleKeys {
     const int limit = query + oldest;
     return limit > 0 ? limit : 0;
   }
+
+  // The same for queries numbered from `query` on.
+  INFEROMETER_HOST_DEVICE constexpr VisibleKeys from(int query) const {
+    VisibleKeys keys = *this;
+    keys.diagonal += query;
+    keys.oldest += query;
+    return keys;
+  }
 };
 
 }  // namespace inferometer
