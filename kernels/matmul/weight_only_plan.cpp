@@ -77,7 +77,7 @@ void consider_wgmma(WeightOnlyPlan& best, const PackedShape& weights, std::int64
     for (const int parts : {1, 2, 4}) {
       WeightOnlyPlan plan = {.shape = static_cast<int>(i),
                              .tokens = tile.tokens,
-                             .tiles = static_cast<int>(ceil_div(weights.n, tile.bands * kBandRows)),
+                             .tiles = static_cast<int>(ceil_div(weights.n, std::int64_t{tile.bands} * kBandRows)),
                              .token_tiles = static_cast<int>(ceil_div(m, tile.tokens)),
                              .order_band = kOrderBand,
                              .parts = parts,

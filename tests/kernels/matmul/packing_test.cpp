@@ -26,7 +26,7 @@ void check_round_trip() {
       CHECK(tile_element<kBits>(place.word, place.bit / kBits) == TileElement{row, k});
     }
   }
-  CHECK(places.size() == std::size_t{kTileRows * kSliceK});
+  CHECK(places.size() == std::size_t{kTileRows} * kSliceK);
 }
 
 TEST_CASE("packing: every element of a tile has a place of its own and is found again", "[matmul]") {
