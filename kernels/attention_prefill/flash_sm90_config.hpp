@@ -17,6 +17,8 @@ struct FlashSm90Shape {
   static constexpr int kTileKv = kTileKv_;
   static constexpr int kTileQ = 64 * kWarpgroups_;
   static constexpr int kThreads = 128 * (kWarpgroups_ + 1);
+  // Tiles: the one that math warpgroups work on, the one they leave and the one whose queries are on their way.
+  static constexpr int kWorkStages = 3;
   static constexpr int kStages = 2;           // of K and V
   static constexpr int kQStages = kQStages_;  // 2: the next tile's queries arrive while this one's are in use
   // setmaxnreg: 384 threads start with 168 registers, 512 with 128; what the copying warpgroup gives up, the others

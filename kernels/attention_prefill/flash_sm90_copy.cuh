@@ -169,7 +169,7 @@ class CopyWarp {
   FlashSm90Shared<Shape>& s;
   const int lane;
   std::uint32_t next_index = blockIdx.x;
-  Ring<FlashSm90Shared<Shape>::kWorkStages> slot;
+  Ring<Shape::kWorkStages> slot;
   Ring<Shape::kQStages> q;
   Ring<Shape::kStages> k;
   Ring<Shape::kStages> v;

@@ -411,7 +411,7 @@ class MathWarpgroup {
   const FlashSm90Params& p;
   FlashSm90Shared<Shape>& s;
   const int id;
-  Ring<FlashSm90Shared<Shape>::kWorkStages> slot;
+  Ring<Shape::kWorkStages> slot;
   Ring<Shape::kStages> k;
   Ring<Shape::kStages> v;
   Ring<Shape::kQStages> q;

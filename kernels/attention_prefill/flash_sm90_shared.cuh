@@ -12,16 +12,13 @@ namespace inferometer {
 
 template <class Shape>
 struct FlashSm90Shared {
-  static constexpr int kWorkStages = 3;
-
   alignas(1024) unsigned char q[Shape::kWarpgroups][Shape::kQStages][Shape::kQBytes];
   alignas(1024) unsigned char k[Shape::kStages][Shape::kKBytes];
   alignas(1024) unsigned char v[Shape::kStages][Shape::kVBytes];
-  // Of the tile that math warpgroups work on, the one they leave and the one whose queries are on their way.
-  PrefillWork work[kWorkStages];
-  WarpgroupWork warpgroup_work[kWorkStages][Shape::kWarpgroups];
-  std::uint64_t work_ready[kWorkStages];
-  std::uint64_t work_read[kWorkStages];
+  PrefillWork work[Shape::kWorkStages];
+  WarpgroupWork warpgroup_work[Shape::kWorkStages][Shape::kWarpgroups];
+  std::uint64_t work_ready[Shape::kWorkStages];
+  std::uint64_t work_read[Shape::kWorkStages];
   std::uint64_t q_ready[Shape::kWarpgroups][Shape::kQStages];
   std::uint64_t q_read[Shape::kWarpgroups][Shape::kQStages];
   std::uint64_t k_ready[Shape::kStages];
@@ -34,7 +31,7 @@ struct FlashSm90Shared {
   __device__ void init_barriers() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     constexpr std::uint32_t kWarps = Shape::kWarpgroups * 4;
-    for (int i = 0; i < kWorkStages; ++i) {
+    for (int i = 0; i < Shape::kWorkStages; ++i) {
       mbarrier_init(shared_address(&work_ready[i]), 1);
       mbarrier_init(shared_address(&work_read[i]), kWarps);
     }

@@ -1,0 +1,289 @@
+// The steps by which the copying warp and the math warpgroups of flash_sm90 hand stages to each other: as
+// flash_sm90_copy.cuh and flash_sm90_math.cuh take them, function by function under the same names, with nothing done
+// in between. A warpgroup is one agent: its warps do the same, and what one of them waits for, all do.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/attention_prefill/flash_sm90_ring.hpp"
+#include "kernels/attention_prefill/flash_sm90_work.hpp"
+
+namespace inferometer::test {
+
+enum class Act {
+  wait_ready,
+  wait_read,
+  arrive_ready,
+  arrive_read,
+  write,
+  copy,
+  begin_read,
+  end_read,
+  wait_turn,
+  pass_turn
+};
+
+struct Step {
+  Act act;
+  int at;             // a stage; of turns, a warpgroup
+  unsigned argument;  // of waits a parity, of writes and reads what the stage holds
+};
+using Steps = std::vector<Step>;
+
+// What a kernel could get wrong here, for the model to find.
+enum class Mistake { none, queries_released_unseen, two_blocks_skipped_within_a_stream };
+
+template <class Shape>
+struct Stages {
+  static constexpr int kWork = Shape::kWorkStages;
+  static int work(std::uint32_t i) { return static_cast<int>(i); }
+  static int q(int warpgroup, std::uint32_t i) { return kWork + warpgroup * Shape::kQStages + static_cast<int>(i); }
+  static int k(std::uint32_t i) { return kWork + Shape::kWarpgroups * Shape::kQStages + static_cast<int>(i); }
+  static int v(std::uint32_t i) { return k(Shape::kStages) + static_cast<int>(i); }
+  static constexpr int kCount = kWork + Shape::kWarpgroups * Shape::kQStages + 2 * Shape::kStages;
+  static bool is_q(int stage) { return stage >= q(0, 0) && stage < k(0); }
+};
+
+inline unsigned block_of(std::uint32_t tile, int block) { return tile * 1000 + static_cast<unsigned>(block); }
+
+template <class Shape>
+class CopyWarp {
+ public:
+  explicit CopyWarp(const std::vector<PrefillWork>& tiles) : works(tiles) {}
+
+  Steps run() {
+    std::uint32_t work = find_next();
+    if (sees_keys(work)) copy_queries(work);
+    while (works[work].valid) work = copy_tile(work);
+    return steps;
+  }
+
+ private:
+  using At = Stages<Shape>;
+
+  std::uint32_t find_next() {
+    const std::uint32_t tile = slot.uses;
+    const int stage = At::work(slot.stage());
+    steps.push_back({Act::wait_read, stage, slot.parity() ^ 1});
+    steps.push_back({Act::write, stage, tile});
+    steps.push_back({Act::arrive_ready, stage, 0});
+    slot.advance();
+    return tile;
+  }
+  bool sees_keys(std::uint32_t work) const { return works[work].valid && !tile_blocks<Shape>(works[work]).empty(); }
+
+  std::uint32_t copy_tile(std::uint32_t work) {
+    const KeyBlocks blocks = tile_blocks<Shape>(works[work]);
+    if (!blocks.empty()) copy_keys(work, blocks.end - 1);
+    if (blocks.end - blocks.begin > 1) copy_keys(work, blocks.end - 2);
+    const std::uint32_t next = find_next();
+    if (!blocks.empty()) copy_values(work, blocks.end - 1);
+    if (Shape::kQStages > 1 && sees_keys(next)) copy_queries(next);
+    for (int block = blocks.end - 3; block >= blocks.begin; --block) {
+      copy_keys(work, block);
+      copy_values(work, block + 1);
+    }
+    if (blocks.end - blocks.begin > 1) copy_values(work, blocks.begin);
+    if (Shape::kQStages == 1 && sees_keys(next)) copy_queries(next);
+    return next;
+  }
+
+  template <class OneRing>
+  void fill(int stage, const OneRing& ring, unsigned contents) {
+    steps.push_back({Act::wait_read, stage, ring.parity() ^ 1});
+    steps.push_back({Act::copy, stage, contents});
+  }
+  void copy_queries(std::uint32_t work) {
+    for (int w = 0; w < Shape::kWarpgroups; ++w) fill(At::q(w, q.stage()), q, work);
+    q.advance();
+  }
+  void copy_keys(std::uint32_t work, int block) {
+    fill(At::k(k.stage()), k, block_of(work, block));
+    k.advance();
+  }
+  void copy_values(std::uint32_t work, int block) {
+    fill(At::v(v.stage()), v, block_of(work, block));
+    v.advance();
+  }
+
+  const std::vector<PrefillWork>& works;
+  Steps steps;
+  Ring<At::kWork> slot;
+  Ring<Shape::kQStages> q;
+  Ring<Shape::kStages> k;
+  Ring<Shape::kStages> v;
+};
+
+template <class Shape>
+class MathWarpgroup {
+ public:
+  MathWarpgroup(const std::vector<PrefillWork>& tiles, int warpgroup, Mistake made)
+      : works(tiles), id(warpgroup), mistake(made) {}
+
+  Steps run() {
+    if (id == Shape::kWarpgroups - 1) pass_turn();
+    while (enter_tile()) {
+      if (block < last_block) {
+        pass_over_tile();
+        continue;
+      }
+      begin_stream();
+      do {
+        while (block > last_block) next_block();
+      } while (next_tile());
+    }
+    return steps;
+  }
+
+ private:
+  using At = Stages<Shape>;
+
+  void wait_turn() { steps.push_back({Act::wait_turn, id, 0}); }
+  void pass_turn() { steps.push_back({Act::pass_turn, (id + 1) % Shape::kWarpgroups, 0}); }
+
+  bool enter_tile() {
+    steps.push_back({Act::wait_ready, At::work(slot.stage()), slot.parity()});
+    tile = slot.uses;
+    if (!works[tile].valid) return false;
+    if (!holds_slot) steps.push_back({Act::begin_read, At::work(slot.stage()), tile});
+    holds_slot = true;
+    const WarpgroupWork mine = warpgroup_keys<Shape>(works[tile], id);
+    block = mine.block;
+    last_block = mine.last_block;
+    skipped_before = mine.skipped_before;
+    skipped_after = mine.skipped_after;
+    return true;
+  }
+  void leave_tile(std::uint32_t left) {
+    const int stage = At::work(left % At::kWork);
+    steps.push_back({Act::end_read, stage, left});
+    steps.push_back({Act::arrive_read, stage, 0});
+  }
+
+  void pass_over_tile() {
+    for (int i = 0; i < skipped_before; ++i) skip_block();
+    if (skipped_before > 0) {
+      if (mistake != Mistake::queries_released_unseen) wait_queries();
+      release_queries();
+    }
+    leave_tile(tile);
+    advance_slot();
+  }
+
+  void skip_keys() {
+    wait_turn();
+    wait_keys();
+    release_keys();
+    pass_turn();
+  }
+  void skip_values() {
+    wait_values();
+    release_values();
+  }
+  void skip_block() {
+    skip_keys();
+    skip_values();
+  }
+
+  void begin_stream() {
+    for (int i = 0; i < skipped_before; ++i) skip_block();
+    wait_queries();
+    scores();
+    pass_turn();
+    release_scores_operands();
+    values_of = tile;
+  }
+  void next_block() {
+    --block;
+    issue_products(block + 1);
+    wait_outputs(block + 1);
+  }
+  bool next_tile() {
+    const std::uint32_t left = tile;
+    const int at = block;
+    const int after = skipped_after;
+    advance_slot();
+    const int most = mistake == Mistake::two_blocks_skipped_within_a_stream ? 2 : 1;
+    if (after > 0 || !enter_tile() || block < last_block || skipped_before > most) {
+      outputs(at);
+      wait_outputs(at);
+      for (int i = 0; i < after; ++i) skip_block();
+      leave_tile(left);
+      return false;
+    }
+    for (int i = 0; i < skipped_before; ++i) skip_keys();
+    wait_queries();
+    issue_products(at);
+    wait_outputs(at);
+    leave_tile(left);
+    for (int i = 0; i < skipped_before; ++i) skip_values();
+    values_of = tile;
+    return true;
+  }
+
+  void issue_products(int values_block) {
+    scores();
+    outputs(values_block);
+    pass_turn();
+    release_scores_operands();
+  }
+  void scores() {
+    wait_keys();
+    wait_turn();
+    steps.push_back({Act::begin_read, At::q(id, q.stage()), tile});
+    steps.push_back({Act::begin_read, At::k(k.stage()), block_of(tile, block)});
+  }
+  void release_scores_operands() {
+    steps.push_back({Act::end_read, At::q(id, q.stage()), tile});
+    steps.push_back({Act::end_read, At::k(k.stage()), block_of(tile, block)});
+    release_keys();
+    if (block == last_block) release_queries();
+  }
+  void outputs(int values_block) {
+    wait_values();
+    steps.push_back({Act::begin_read, At::v(v.stage()), block_of(values_of, values_block)});
+  }
+  void wait_outputs(int values_block) {
+    steps.push_back({Act::end_read, At::v(v.stage()), block_of(values_of, values_block)});
+    release_values();
+  }
+
+  void wait_queries() { steps.push_back({Act::wait_ready, At::q(id, q.stage()), q.parity()}); }
+  void wait_keys() { steps.push_back({Act::wait_ready, At::k(k.stage()), k.parity()}); }
+  void wait_values() { steps.push_back({Act::wait_ready, At::v(v.stage()), v.parity()}); }
+  void release_queries() {
+    steps.push_back({Act::arrive_read, At::q(id, q.stage()), 0});
+    q.advance();
+  }
+  void release_keys() {
+    steps.push_back({Act::arrive_read, At::k(k.stage()), 0});
+    k.advance();
+  }
+  void release_values() {
+    steps.push_back({Act::arrive_read, At::v(v.stage()), 0});
+    v.advance();
+  }
+  void advance_slot() {
+    slot.advance();
+    holds_slot = false;
+  }
+
+  const std::vector<PrefillWork>& works;
+  const int id;
+  const Mistake mistake;
+  Steps steps;
+  Ring<At::kWork> slot;
+  Ring<Shape::kStages> k;
+  Ring<Shape::kStages> v;
+  Ring<Shape::kQStages> q;
+  std::uint32_t tile = 0;
+  std::uint32_t values_of = 0;  // the tile that P and the next values belong to
+  bool holds_slot = false;
+  int block = 0;
+  int last_block = 0;
+  int skipped_before = 0;
+  int skipped_after = 0;
+};
+
+}  // namespace inferometer::test
