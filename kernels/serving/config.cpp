@@ -39,6 +39,7 @@ ServingConfig with_contiguous_slots(ServingConfig config, std::int32_t max_lengt
     throw ProblemError("slots", "slots must be at most 2147483647, got " + std::to_string(config.slots));
   config.num_blocks = static_cast<std::int32_t>(config.slots);
   config.block_size = max_length;
+  config.max_length = max_length;
   return config;
 }
 
@@ -47,6 +48,7 @@ void check(const ServingConfig& config) {
   at_least("slots", 1, config.slots);
   at_least("num_blocks", 1, config.num_blocks);
   at_least("block_size", 1, config.block_size);
+  at_least("max_length", 0, config.max_length);
   // With less, a step might have no token left for the prompt that occupies a slot.
   if (config.policy == ServingPolicy::chunked) at_least("token_budget", config.slots, config.token_budget);
   if (config.policy != ServingPolicy::chunked && config.token_budget != 0)

@@ -29,6 +29,7 @@ struct ServingConfig {
   std::int64_t slots = 32;        // most requests that run at once: the rows of a batch
   std::int32_t num_blocks = 1;    // of the pool
   std::int32_t block_size = 16;   // tokens
+  std::int64_t max_length = 0;    // tokens that a request may come to store; 0: what the pool holds
   bool prefix_reuse = false;      // take up blocks of equal prompt beginnings
   std::int64_t token_budget = 0;  // chunked: tokens of a step, at least `slots`; of the others 0: no limit
   // continuous: a step that takes up new prompts runs them alone, and running requests wait for it. How vLLM scheduled
@@ -38,7 +39,8 @@ struct ServingConfig {
 };
 
 // `config` over contiguous caches: a slot of `max_length` tokens for each row of the batch. To the engine a slot is a
-// block that holds a whole sequence, so that the only entry of a block table is the number of the slot.
+// block that holds a whole sequence, so that the only entry of a block table is the number of the slot; what is longer
+// is refused.
 ServingConfig with_contiguous_slots(ServingConfig config, std::int32_t max_length);
 
 // Throws ProblemError naming the field.

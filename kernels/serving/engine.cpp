@@ -22,7 +22,7 @@ ServingEngine::ServingEngine(const ServingConfig& config) : config_(config), poo
 }
 
 void ServingEngine::submit(ServingRequest request) {
-  pool_.check_fits(std::ssize(request.prompt), request.max_new);
+  check_fits(std::ssize(request.prompt), request.max_new);
   if (live_.contains(request.id))
     throw BlockPoolError(BlockPoolFault::live_sequence,
                          "request " + std::to_string(request.id) + " has been submitted already and has not ended");
@@ -44,6 +44,16 @@ void ServingEngine::submit(ServingRequest request) {
     live_.emplace(request.id, waiting_.back().get());
   }
   ++submissions_;
+}
+
+void ServingEngine::check_fits(std::int64_t prompt_tokens, std::int64_t max_new) const {
+  pool_.check_fits(prompt_tokens, max_new);
+  const std::int64_t stored = max_new == 0 ? 0 : prompt_tokens + max_new - 1;  // no more than the pool holds
+  if (config_.max_length > 0 && stored > config_.max_length)
+    throw BlockPoolError(BlockPoolFault::never_fits, "a prompt of " + std::to_string(prompt_tokens) +
+                                                         " tokens and max_new " + std::to_string(max_new) + " store " +
+                                                         std::to_string(stored) + " tokens; a request may store " +
+                                                         std::to_string(config_.max_length));
 }
 
 bool ServingEngine::abort(SequenceId id) {

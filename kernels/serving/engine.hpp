@@ -11,10 +11,10 @@
 // In between, requests may be submitted and aborted at any time.
 //
 // No request waits for ever: one that could not run alone in the pool is refused at once; of those that run the first
-// one goes on in every step, since all others can be preempted for it (or, while prompts run alone, soon: every one of
-// these takes a slot until it ends).
+// one goes on in every step, since all others can be preempted for it. With prompts_alone it goes on in every step that
+// takes up no new prompt, so that prompts that come without end and take a single step each could hold it up.
 //
-// For one thread, as the pool is. A step allocates nothing for requests that go on, but for the pool's own needs.
+// For one thread, as the pool is. A step allocates nothing for requests that go on.
 #pragma once
 
 #include <cstdint>
@@ -79,16 +79,18 @@ class ServingEngine {
     std::int64_t number = 0;           // of its submission
     std::int64_t stored = 0;           // tokens in the cache
     std::int64_t planned = 0;          // tokens that this step computes
-    std::int64_t computed_before = 0;  // tokens in front that it had computed when it was preempted
+    std::int64_t computed_before = 0;  // tokens in front that had been in the cache when it was preempted
     bool admitted = false;             // ever
     bool runs = false;
-    bool aborted = false;                                                 // while a step computes it
+    bool aborted = false;  // while a step computes it
+
     std::int64_t missing() const { return std::ssize(tokens) - stored; }  // tokens without which there is no next one
     std::int64_t outputs() const { return std::ssize(tokens) - record.prompt_tokens; }
     std::int64_t capacity() const { return record.prompt_tokens + record.max_new - 1; }  // tokens it may come to store
   };
   using SequencePtr = std::unique_ptr<Sequence>;
 
+  void check_fits(std::int64_t prompt_tokens, std::int64_t max_new) const;
   // engine_plan.cpp
   void share_budget(std::int64_t& budget);
   void continue_running();
@@ -117,7 +119,6 @@ class ServingEngine {
   std::int64_t reserved_blocks_ = 0;  // where the policy reserves
   std::int64_t batch_requests_ = 0;   // that ran when somebody could last join: with static those of the whole batch
   bool in_step_ = false;
-  bool preempted_ = false;       // somebody, in this step
   bool somebody_waits_ = false;  // since this step was planned
   bool first_is_stuck_ = false;  // the first that waits did not fit, and nobody has given up blocks since
 };

@@ -11,7 +11,6 @@ namespace inferometer {
 const StepBatch& ServingEngine::begin_step() {
   if (in_step_) throw std::logic_error("begin_step() before the end_step() of the step before");
   in_step_ = true;
-  preempted_ = false;
   batch_.rows.clear();
   batch_.tokens = 0;
   rows_.clear();
@@ -23,8 +22,7 @@ const StepBatch& ServingEngine::begin_step() {
     const bool may_join = config_.policy != ServingPolicy::static_batch || running_.empty();
     share_budget(budget);
     continue_running();
-    // Whoever has just been preempted would be the first to come back, into the blocks that it made room with.
-    if (may_join && !preempted_) {
+    if (may_join) {
       admit(budget);
       batch_requests_ = running();
     }
@@ -79,7 +77,6 @@ void ServingEngine::preempt_latest() {
   ++sequence->record.preemptions;
   ++ledger_.preemptions;
   waiting_.push_front(std::move(sequence));
-  preempted_ = true;
 }
 
 void ServingEngine::admit(std::int64_t& budget) {
@@ -95,7 +92,8 @@ void ServingEngine::admit(std::int64_t& budget) {
 }
 
 // Admits the first that waits where the pool has room for it: for all that it may store where the policy reserves, else
-// for all its tokens, although a chunk takes no more than its own.
+// for all its tokens, although a chunk takes no more than its own. So whoever has just been preempted does not come
+// straight back: it needs the blocks that it gave up, and one of them is taken.
 bool ServingEngine::admit_first(std::int64_t budget) {
   Sequence& sequence = *waiting_.front();
   const SequenceId id = sequence.record.id;

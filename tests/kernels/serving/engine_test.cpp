@@ -67,6 +67,27 @@ TEST_CASE("serving: a prompt that fills the pool is served with one output and r
   }
 }
 
+TEST_CASE("serving: what is longer than a contiguous slot is refused, although two slots would hold it", "[serving]") {
+  for (const ServingPolicy policy : serving_policies()) {
+    CAPTURE(name_of(policy));
+    EngineRun run(with_contiguous_slots(
+        {.policy = policy, .slots = 4, .token_budget = policy == ServingPolicy::chunked ? 64 : 0}, 20));
+    try {
+      run.engine.submit(request(1, 16, 6));
+      FAIL("nothing was refused");
+    } catch (const BlockPoolError& error) {
+      CHECK(error.fault() == BlockPoolFault::never_fits);
+      CHECK_THAT(error.what(), contains_text("a prompt of 16 tokens and max_new 6 store 21 tokens; a request may "
+                                             "store 20"));
+    }
+    run.engine.submit(request(1, 16, 5));
+    run.step();
+    CHECK(run.engine.pool().table(1).size() == 1);
+    run.run();
+    CHECK(run.records.at(1).outputs == expected_outputs(request(1, 16, 5).prompt, 5));
+  }
+}
+
 TEST_CASE("serving: when blocks run out the latest request gives up its own and is computed again", "[serving]") {
   const EngineRun roomy = two_requests(20, false);
   CHECK(roomy.records.at(1).token_ns.back() == 8);
@@ -145,6 +166,15 @@ TEST_CASE("serving: a prompt in chunks takes what decoding leaves of the budget"
   CHECK(run.engine.ledger().stalled == 0);
 }
 
+TEST_CASE("serving: a prompt in chunks starts when all its blocks are free, not only those of its first chunk",
+          "[serving]") {
+  EngineRun run({.policy = ServingPolicy::chunked, .slots = 2, .num_blocks = 6, .block_size = 4, .token_budget = 4});
+  run.engine.submit(request(1, 9, 2));   // 3 blocks
+  run.engine.submit(request(2, 16, 1));  // 4 blocks
+  for (const std::int64_t chunk : {4, 4, 1, 1}) CHECK(run.step() == std::map<SequenceId, std::int64_t>{{1, chunk}});
+  CHECK(run.step() == std::map<SequenceId, std::int64_t>{{2, 4}});
+}
+
 TEST_CASE("serving: a prompt in chunks that is preempted half-way starts again and says the same", "[serving]") {
   // Request 1 grows into the blocks of request 2, whose prompt of 16 comes 2 tokens a step, beside the other's one.
   const EngineRun run =
@@ -182,6 +212,17 @@ TEST_CASE("serving: prompts are padded to the longest of a static batch", "[serv
   CHECK(run.engine.ledger().computed_tokens == 10 + 4 + 1);
   CHECK(run.engine.ledger().padding_tokens == 6 + 1);
   CHECK(run.engine.ledger().idle == 2);
+}
+
+TEST_CASE("serving: the last static batch may be smaller, and its slots are empty rather than ended", "[serving]") {
+  const EngineRun run = run_all({.policy = ServingPolicy::static_batch, .slots = 2, .num_blocks = 100, .block_size = 4},
+                                {request(1, 4, 2), request(2, 4, 3), request(3, 4, 5)});
+  const ServingLedger& ledger = run.engine.ledger();
+  CHECK(ledger.steps == 3 + 5);
+  CHECK(ledger.producing == 2 + 3 + 5);
+  CHECK(ledger.ended == 1);
+  CHECK(ledger.idle == 5);
+  CHECK(ledger.padding_tokens == 1);
 }
 
 TEST_CASE("serving: who reserves is admitted when all it may store fits, and is never preempted", "[serving]") {

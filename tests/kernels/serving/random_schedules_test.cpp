@@ -39,7 +39,7 @@ TEST_CASE("serving: 10000 random schedules keep every promise", "[serving][rando
   }
   CAPTURE(preempted, refused, aborted, discarded, reused, stalled, prefilling);
   for (const std::int64_t count : {preempted, refused, aborted, discarded, reused, stalled, prefilling})
-    CHECK(count > 1000);  // so that the test is about them
+    CHECK(count > 500);  // so that the test is about them
 }
 
 TEST_CASE("serving: a schedule that fails is made as small as it gets", "[serving][random]") {

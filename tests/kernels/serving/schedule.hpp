@@ -72,8 +72,8 @@ inline std::string to_string(const Schedule& schedule) {
   std::ostringstream text;
   const ServingConfig& config = schedule.config;
   text << name_of(config.policy) << ", slots " << config.slots << ", " << config.num_blocks << " blocks of "
-       << config.block_size << (config.prefix_reuse ? ", prefix reuse" : "")
-       << (config.prompts_alone ? ", prompts alone" : "");
+       << config.block_size << (config.max_length > 0 ? ", max_length " + std::to_string(config.max_length) : "")
+       << (config.prefix_reuse ? ", prefix reuse" : "") << (config.prompts_alone ? ", prompts alone" : "");
   if (config.token_budget > 0) text << ", token budget " << config.token_budget;
   for (std::size_t id = 0; id < schedule.requests.size(); ++id) {
     const PlannedRequest& request = schedule.requests[id];
@@ -118,6 +118,7 @@ inline std::vector<Schedule> smaller(const Schedule& schedule) {
   reduce([](Schedule& s) -> std::int32_t& { return s.config.num_blocks; }, std::int32_t{1});
   reduce([](Schedule& s) -> std::int32_t& { return s.config.block_size; }, std::int32_t{1});
   if (chunked) reduce([](Schedule& s) -> std::int64_t& { return s.config.token_budget; }, schedule.config.slots);
+  reduce([](Schedule& s) -> std::int64_t& { return s.config.max_length; }, std::int64_t{0});
   for (bool ServingConfig::*option : {&ServingConfig::prefix_reuse, &ServingConfig::prompts_alone})
     if (schedule.config.*option) {
       candidates.push_back(schedule);

@@ -20,7 +20,11 @@ class ScheduleRun {
   // `spoil`, for tests of the test, changes what the model has said.
   using Spoil = std::function<void(const StepBatch&, std::span<TokenId>)>;
   explicit ScheduleRun(const Schedule& schedule, Spoil spoil = {})
-      : schedule_(schedule), spoil_(std::move(spoil)), engine_(schedule.config), model_(engine_.pool()) {
+      : schedule_(schedule),
+        spoil_(std::move(spoil)),
+        engine_(schedule.config),
+        model_(engine_.pool()),
+        computed_(schedule.requests.size()) {
     for (std::size_t id = 0; id < schedule.requests.size(); ++id) {
       const PlannedRequest& request = schedule.requests[id];
       prompts_.push_back(prompt_of(request, static_cast<SequenceId>(id)));
@@ -75,7 +79,9 @@ class ScheduleRun {
   void submit(SequenceId id) {
     const PlannedRequest& request = planned(id);
     const std::int64_t stored = request.max_new == 0 ? 0 : request.prompt + request.max_new - 1;
-    const bool fits = stored <= std::int64_t{schedule_.config.num_blocks} * schedule_.config.block_size;
+    const ServingConfig& config = schedule_.config;
+    const bool fits = stored <= std::int64_t{config.num_blocks} * config.block_size &&
+                      (config.max_length == 0 || stored <= config.max_length);
     bool taken = true;
     try {
       engine_.submit({.id = id, .prompt = prompts_[static_cast<std::size_t>(id)], .max_new = request.max_new});
@@ -118,6 +124,10 @@ class ScheduleRun {
       expect(alive_.contains(row.sequence), "a row of a request that has ended");
       check_row(row);
       tokens += std::ssize(row.tokens);
+      const std::int64_t end = row.position + std::ssize(row.tokens);
+      std::int64_t& before = computed_[static_cast<std::size_t>(row.sequence)];
+      row_recomputed_ += std::max<std::int64_t>(0, std::min(end, before) - row.position);
+      before = std::max(before, end);
       if (config.policy == ServingPolicy::static_batch && ran_before > 0)
         expect(running_.contains(row.sequence), "somebody joined a static batch");
       if (started_.insert(row.sequence).second) check_turn(row.sequence);
@@ -183,6 +193,7 @@ class ScheduleRun {
     expect(schedule_.config.prefix_reuse || usage.free_blocks == usage.total_blocks, "blocks are lost");
     expect(ended_ == std::ssize(order_), "a request has no record");
     expect(ledger.producing == produced_, "the ledger counts other outputs than there are");
+    expect(ledger.recomputed_tokens == row_recomputed_, "the ledger counts other recomputed tokens than the rows");
     expect(ledger.recomputed_tokens == recomputed_, "the ledger counts other recomputed tokens than the requests");
     expect(!reserves_maximum(schedule_.config.policy) || ledger.preemptions == 0, "preempted in spite of reservations");
     expect(schedule_.config.prompts_alone || ledger.stalled == 0, "a request stalled");
@@ -196,10 +207,11 @@ class ScheduleRun {
   CacheModel model_;
   std::vector<std::vector<TokenId>> prompts_;
   std::vector<std::vector<TokenId>> outputs_;
-  std::vector<SequenceId> order_;  // of submission
-  std::set<SequenceId> alive_;     // submitted and not known to have ended
-  std::set<SequenceId> started_;   // ever had a row
-  std::set<SequenceId> running_;   // had a row, and no record yet
+  std::vector<std::int64_t> computed_;  // by request: tokens that had been in the cache once
+  std::vector<SequenceId> order_;       // of submission
+  std::set<SequenceId> alive_;          // submitted and not known to have ended
+  std::set<SequenceId> started_;        // ever had a row
+  std::set<SequenceId> running_;        // had a row, and no record yet
   int step_ = 0;
   int last_event_ = 0;
   int most_steps_ = 0;
@@ -207,7 +219,8 @@ class ScheduleRun {
   std::int64_t aborted_ = 0;
   std::int64_t ended_ = 0;
   std::int64_t produced_ = 0;
-  std::int64_t recomputed_ = 0;
+  std::int64_t recomputed_ = 0;      // as the records say
+  std::int64_t row_recomputed_ = 0;  // as the rows say
   std::int64_t stored_ = 0;
 };
 
