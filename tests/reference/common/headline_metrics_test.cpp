@@ -37,7 +37,8 @@ TEST_CASE("operators: headline metrics and descriptions are of metrics that a ro
       {"kv_memory", "cpu.reserve_max", {{"requests", std::int64_t{100}}}},
       {"attention_decode", "cpu.naive", {{"context", std::int64_t{16}}, {"kv_bits", std::int64_t{8}}}},
       {"kv_append", "cpu.naive", {{"kv_bits", std::int64_t{8}}}},
-      {"matmul", "cpu.dequantize", {{"k", std::int64_t{64}}, {"bits", std::int64_t{4}}}}};
+      {"matmul", "cpu.dequantize", {{"k", std::int64_t{64}}, {"bits", std::int64_t{4}}}},
+      {"weight_quantization", "cpu.gptq", {{"n", std::int64_t{8}}, {"k", std::int64_t{64}}}}};
   for (const Operator* op : all_operators()) {
     if (op->headline_metrics.empty()) continue;
     INFO(op->name);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "reference/weight_quantization/obq_recount.hpp"
 #include "reference/weight_quantization/rounding.hpp"
 #include "tests/reference/weight_quantization/layers.hpp"
 #include "tests/support/catch.hpp"
@@ -19,27 +20,6 @@ const std::vector<ColumnOrder> kOrders = {ColumnOrder::given, ColumnOrder::whole
 
 GptqSettings settings(std::int64_t bits, bool symmetric, std::int64_t group_size, double damping = 0.01) {
   return {.grid = {.format = {.bits = bits, .symmetric = symmetric}, .group_size = group_size}, .damping = damping};
-}
-
-// What GPTQ does, by Optimal Brain Quantization as it was first written: after each column its row and column are
-// eliminated from the whole inverse. Natural order, grids from updated weights. No block, no factor.
-std::vector<std::int16_t> quantize_row_by_obq(Eigen::VectorXd w, const Eigen::MatrixXd& h, const QuantizerGrid& grid) {
-  Eigen::MatrixXd inverse = h.inverse();
-  const std::int64_t k = w.size();
-  std::vector<std::int16_t> codes;
-  Grid chosen;
-  for (std::int64_t i = 0; i < k; ++i) {
-    if (i % grid.group_size == 0) {
-      const Eigen::VectorXf group = w.segment(i, std::min(grid.group_size, k - i)).cast<float>();
-      chosen = rtn_grid(grid.format, {group.data(), static_cast<std::size_t>(group.size())});
-    }
-    const std::int32_t code = nearest_code(grid.format, chosen, static_cast<float>(w(i)));
-    codes.push_back(static_cast<std::int16_t>(code));
-    const double error = (w(i) - weight_of(chosen, code)) / inverse(i, i);
-    w -= error * inverse.col(i);
-    inverse -= (inverse.col(i) * inverse.row(i) / inverse(i, i)).eval();
-  }
-  return codes;
 }
 
 }  // namespace
@@ -90,13 +70,7 @@ TEST_CASE("gptq: the codes are those of Optimal Brain Quantization in its first 
       CAPTURE(seed, symmetric);
       const GptqSettings s = settings(4, symmetric, 32, 0.05);
       const QuantizedWeights made = quantize_gptq(view(w), c, s, 2).weights;
-      Eigen::MatrixXd damped = hessian_of(c);
-      damped.diagonal().array() += 0.05 * hessian_of(c).diagonal().mean();
-      for (std::int64_t j = 0; j < w.rows(); ++j) {
-        const auto first = made.codes.begin() + j * 96;
-        CHECK(std::vector<std::int16_t>(first, first + 96) ==
-              quantize_row_by_obq(w.row(j).transpose().cast<double>(), damped, s.grid));
-      }
+      CHECK(made.codes == recount_by_obq(view(w), c, s.grid, s.damping));
     }
   }
 }

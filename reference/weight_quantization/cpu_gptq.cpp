@@ -1,0 +1,35 @@
+// weight_quantization / cpu.gptq and its orders.
+#include "reference/weight_quantization/gptq.hpp"
+#include "reference/weight_quantization/variant_run.hpp"
+
+namespace inferometer {
+namespace {
+
+template <ColumnOrder kOrder>
+void run(const WeightQuantizationProblem& p, const WeightQuantizationTensors& t, const Launch& launch) {
+  const GptqSettings settings{.grid = grid_of(p), .damping = p.damping, .order = kOrder};
+  run_calibrated(p, t, launch.threads, [&](const FloatMatrix& weights, const Calibration& calibration) {
+    return quantize_gptq(weights, calibration, settings, launch.threads);
+  });
+}
+
+const RegisterVariant<WeightQuantization> gptq{{
+    .name = "cpu.gptq",
+    .summary = "GPTQ, inputs in their given order",
+    .run = &run<ColumnOrder::given>,
+}};
+
+const RegisterVariant<WeightQuantization> gptq_group_order{{
+    .name = "cpu.gptq_group_order",
+    .summary = "GPTQ, groups and the inputs within them by activation; needs no g_idx",
+    .run = &run<ColumnOrder::whole_groups>,
+}};
+
+const RegisterVariant<WeightQuantization> gptq_act_order{{
+    .name = "cpu.gptq_act_order",
+    .summary = "GPTQ, all inputs by activation (act-order, desc_act); needs g_idx",
+    .run = &run<ColumnOrder::activation>,
+}};
+
+}  // namespace
+}  // namespace inferometer
