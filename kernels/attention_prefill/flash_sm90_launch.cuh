@@ -7,13 +7,13 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
-#include <stdexcept>
 
 #include "harness/operator/cuda_check.cuh"
 #include "kernels/attention_prefill/flash_sm90.cuh"
 #include "kernels/attention_prefill/flash_sm90_launch.hpp"
 #include "kernels/attention_prefill/flash_sm90_schedule.hpp"
 #include "kernels/common/gpu_limits.hpp"
+#include "kernels/common/sm90_only.hpp"
 #include "kernels/common/tensor_map.hpp"
 
 namespace inferometer {
@@ -82,12 +82,7 @@ void launch_flash_sm90_kernel(const AttentionPrefillProblem& problem, const Atte
   constexpr auto kKernel = &flash_sm90_kernel<T, Shape, kSoftCap>;
   constexpr int kSharedBytes = sizeof(FlashSm90Shared<Shape>);
   static_assert(kSharedBytes <= 227 * 1024);
-  static const bool runs_here = [] {
-    cudaFuncAttributes attributes{};
-    INFEROMETER_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kKernel));
-    return attributes.binaryVersion == 90;
-  }();
-  if (!runs_here) throw std::runtime_error("flash_sm90 is made for compute capability 9.0 and runs on no other");
+  require_sm90_code(reinterpret_cast<const void*>(kKernel), "flash_sm90");
   INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
   const GpuLimits gpu = current_gpu_limits();
   const FlashSm90Params params = flash_sm90_params<Shape>(problem, tensors, launch, gpu);

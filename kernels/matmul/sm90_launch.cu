@@ -3,6 +3,7 @@
 #include <array>
 
 #include "harness/operator/cuda_check.cuh"
+#include "kernels/common/sm90_only.hpp"
 #include "kernels/common/tensor_map.hpp"
 #include "kernels/matmul/sm90_args.hpp"
 #include "kernels/matmul/sm90_tile_table.hpp"
@@ -55,6 +56,7 @@ Sm90Args make_args(const Sm90Product& p, const Sm90Plan& plan) {
 }  // namespace
 
 void prepare_sm90(const void* kernel, const Sm90Plan& plan) {
+  require_sm90_code(kernel, "the sm_90 matmul kernel");
   INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                               static_cast<int>(tile_of(plan).smem_bytes())));
   INFEROMETER_CUDA_CHECK(

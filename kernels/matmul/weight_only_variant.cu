@@ -7,6 +7,7 @@
 #include "harness/operator/cuda_check.cuh"
 #include "kernels/common/gpu_limits.hpp"
 #include "kernels/common/half_ops.cuh"
+#include "kernels/common/sm90_only.hpp"
 #include "kernels/common/tensor_map.hpp"
 #include "kernels/matmul/packing_kernel.hpp"
 #include "kernels/matmul/weight_only_kernels.hpp"
@@ -54,6 +55,7 @@ void allow_shared_memory(const State& state) {
   const auto* kernel = plan.few_tokens
                            ? reinterpret_cast<const void*>(few_tokens_kernel_for<T, kBits>(plain, plan.token_tiles))
                            : reinterpret_cast<const void*>(weight_only_wgmma_kernel_for<T, kBits>(plain, plan.shape));
+  require_sm90_code(kernel, "the weight-only matmul kernel");
   INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.smem_bytes));
 }
 
