@@ -45,13 +45,12 @@ class GroupSlab {
   // d H_gg d^T of each row on its grid.
   Eigen::VectorXd losses(const std::vector<Grid>& grids) const {
     RowMajor errors(rows_.size, inputs_.size);
+    std::vector<float> worth(static_cast<std::size_t>(inputs_.size));
     for (std::int64_t r = 0; r < rows_.size; ++r) {
       const std::span<const float> row = weights(r);
-      const Grid& grid = grids[static_cast<std::size_t>(r)];
-      for (std::int64_t i = 0; i < inputs_.size; ++i) {
-        const float weight = row[static_cast<std::size_t>(i)];
-        errors(r, i) = static_cast<double>(weight_of(grid, nearest_code(quantized_.format, grid, weight))) - weight;
-      }
+      nearest_worth(quantized_.format, grids[static_cast<std::size_t>(r)], row, worth);
+      for (std::size_t i = 0; i < row.size(); ++i)
+        errors(r, static_cast<std::int64_t>(i)) = static_cast<double>(worth[i]) - row[i];
     }
     const RowMajor product = errors * hessian_;
     return product.cwiseProduct(errors).rowwise().sum();

@@ -170,7 +170,7 @@ std::string wrong_objective(const QuantizerResult& result, Layer& layer) {
 std::string audit_gptq(const Problem& p, std::string_view variant, const QuantizerResult& result, Layer& layer) {
   const QuantizedWeights& q = result.weights;
   if (!result.damping) return {};  // rounded instead, with a warning
-  if (p.source == "synthetic_uncorrelated" && q.group_index.empty())
+  if (p.source == "synthetic_uncorrelated" && q.group_index.empty() && variant != "cpu.gptq_search")
     return unlike(q, layer.rounded(), "rounded to nearest");
   if (variant != "cpu.gptq" || p.k > kMostRecountedInputs) return {};
   const MatrixXd& x = layer.calibration();

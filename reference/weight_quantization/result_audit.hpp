@@ -18,7 +18,7 @@ namespace inferometer {
 //   - cpu.rtn: each code is that of the nearest grid point; cpu.rtn_search: no group errs more than there
 //   - cpu.awq: no greater objective than cpu.rtn
 //   - cpu.gptq up to k = 512: the codes of Optimal Brain Quantization (obq_recount.hpp)
-//   - inputs without correlation, groups of neighbours: GPTQ's codes and grids are rounding's
+//   - inputs without correlation, groups of neighbours, whole ranges: GPTQ's codes and grids are rounding's
 std::string audit_result(const WeightQuantizationProblem& problem, std::string_view variant,
                          std::span<const std::int32_t> elements);
 

@@ -1,5 +1,3 @@
-#include <limits>
-
 #include "reference/weight_quantization/errors.hpp"
 #include "reference/weight_quantization/layer_source.hpp"
 #include "reference/weight_quantization/result_audit.hpp"
@@ -9,21 +7,21 @@ namespace inferometer {
 
 std::vector<Metric> result_metrics(const WeightQuantizationProblem& p, std::span<const std::int32_t> elements,
                                    int threads) {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   const MethodResult result = read_result(p, elements);
   const QuantizedWeights& q = result.quantized.weights;
   const OwnedMatrix w = layer_weights(p, threads);
   const OwnedMatrix seen = calibration_activations(p, threads);
   const OwnedMatrix held_out = held_out_activations(p, threads);
-  return {{"output_rel_error", output_rel_error(q, w.view(), held_out.view(), threads)},
-          {"calibration_rel_error", output_rel_error(q, w.view(), seen.view(), threads)},
-          {"weight_rel_error", weight_rel_error(q, w.view(), threads)},
-          {"weights_bits_effective", q.bits_effective()},
-          {"seconds", result.quantized.seconds},
-          {"calibration_seconds", result.calibration_seconds},
-          {"objective", result.quantized.objective.value_or(kNone)},
-          {"damping", result.quantized.damping.value_or(kNone)},
-          {"warnings", static_cast<double>(result.warnings)}};
+  std::vector<Metric> metrics = {{"output_rel_error", output_rel_error(q, w.view(), held_out.view(), threads)},
+                                 {"calibration_rel_error", output_rel_error(q, w.view(), seen.view(), threads)},
+                                 {"weight_rel_error", weight_rel_error(q, w.view(), threads)},
+                                 {"weights_bits_effective", q.bits_effective()},
+                                 {"seconds", result.quantized.seconds},
+                                 {"calibration_seconds", result.calibration_seconds},
+                                 {"warnings", static_cast<double>(result.warnings)}};
+  if (result.quantized.objective) metrics.push_back({"objective", *result.quantized.objective});
+  if (result.quantized.damping) metrics.push_back({"damping", *result.quantized.damping});
+  return metrics;
 }
 
 std::vector<MetricInfo> result_metric_docs() {
@@ -34,7 +32,9 @@ std::vector<MetricInfo> result_metric_docs() {
            "bits of a weight, with its share of scales, zero points and, in activation order, group numbers"},
           {"seconds", "of the method alone, calibration given, in the run that was checked"},
           {"calibration_seconds", "from the activations to H and magnitudes; 0 for methods without calibration"},
-          {"objective", "tr(D H D^T): squared output error, summed over outputs, mean over calibration tokens"},
+          {"objective",
+           "tr(D H D^T): squared output error, summed over outputs, mean over calibration tokens; methods with "
+           "calibration"},
           {"damping", "of GPTQ, as used: more than the problem's where the factorisation failed with that"},
           {"warnings", "of the method: a damping that was raised, or weights that it could only round"}};
 }

@@ -53,6 +53,18 @@ std::int32_t nearest_code(const GridFormat& format, const Grid& grid, float weig
 
 float weight_of(const Grid& grid, std::int32_t code) { return static_cast<float>(code - grid.zero) * grid.scale; }
 
+void nearest_worth(const GridFormat& format, const Grid& grid, std::span<const float> group, std::span<float> worth) {
+  // A scale of 0 has codes that are all worth 0; any other divisor keeps the quotients finite.
+  const float scale = grid.scale == 0 ? 1.0F : grid.scale;
+  const auto least = static_cast<float>(format.least_code() - grid.zero);
+  const auto largest = static_cast<float>(format.largest_code() - grid.zero);
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const float steps = group[i] / scale;
+    const float above = steps < least ? least : steps;
+    worth[i] = std::rint(above > largest ? largest : above) * grid.scale;
+  }
+}
+
 void quantize_rtn(const GridFormat& format, std::span<const float> row, std::int64_t group_size,
                   std::span<std::int32_t> codes, std::span<Grid> grids) {
   const auto size = static_cast<std::size_t>(std::max<std::int64_t>(group_size, 1));

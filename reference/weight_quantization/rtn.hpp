@@ -41,6 +41,10 @@ std::int32_t nearest_code(const GridFormat& format, const Grid& grid, float weig
 // The weight that an integer stands for: exact but for the rounding of one f32 product.
 float weight_of(const Grid& grid, std::int32_t code);
 
+// What the nearest codes of a group are worth, in one pass: weight_of(grid, nearest_code(...)) of each weight. `worth`
+// has a place for each.
+void nearest_worth(const GridFormat& format, const Grid& grid, std::span<const float> group, std::span<float> worth);
+
 // A row in groups of `group_size` neighbours, the last one perhaps shorter. `codes`: one a weight; `grids`: one a
 // group. Throws std::invalid_argument when the sizes do not fit each other.
 void quantize_rtn(const GridFormat& format, std::span<const float> row, std::int64_t group_size,

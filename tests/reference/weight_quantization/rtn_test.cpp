@@ -171,3 +171,19 @@ TEST_CASE("rtn: a short last group has a grid of its own, and sizes that do not 
   CHECK_THROWS_AS(quantize_rtn(format, row, 32, codes, one), std::invalid_argument);
   CHECK_THROWS_AS(quantize_rtn(format, row, 0, codes, one), std::invalid_argument);
 }
+
+TEST_CASE("rtn: what the nearest codes are worth in one pass is what each is worth", "[weight_quantization]") {
+  for (const GridFormat& format : formats()) {
+    for (const double mean : {0.0, 0.3, -0.3}) {
+      CAPTURE(text_of(format), mean);
+      const std::vector<float> group = random_group(3, 77, mean);
+      const std::vector<float> other = random_group(4, 20, mean);
+      for (const Grid& grid : {rtn_grid(format, group), rtn_grid(format, other), rtn_grid(format, {})}) {
+        std::vector<float> worth(group.size());
+        nearest_worth(format, grid, group, worth);
+        for (std::size_t i = 0; i < group.size(); ++i)
+          CHECK(worth[i] == weight_of(grid, nearest_code(format, grid, group[i])));
+      }
+    }
+  }
+}
