@@ -193,8 +193,8 @@ TEST_CASE("serving: with 4 slots a static batch takes 20 steps, and joining at e
   CHECK(slot_occupancy(fixed.engine.ledger()) == Approx(0.40));
   CHECK(fixed.engine.ledger().producing == 32);
   CHECK(fixed.engine.ledger().ended == 48);
-  // Both batches: one step of 4 prompts of 3, then 2 steps' worth of rows end and 8 steps have 3 rows of padding.
-  CHECK(fixed.engine.ledger().padding_tokens == 2 * 8 * 3);
+  // Both batches: a step of 4 prompts of 3, one of 4 rows, then 8 of one row and 3 of padding.
+  CHECK(fixed.engine.ledger().padding_tokens == 48);
   CHECK(padding_share(fixed.engine.ledger()) == Approx(48.0 / (48 + 2 * (12 + 4 + 8))));
   for (const ServingPolicy policy : {ServingPolicy::iteration, ServingPolicy::continuous, ServingPolicy::chunked}) {
     CAPTURE(name_of(policy));
@@ -283,7 +283,7 @@ TEST_CASE("serving: every policy says the same, over blocks and over contiguous 
 }
 
 TEST_CASE("serving: a configuration that cannot be is refused by field", "[serving]") {
-  CHECK(refusal_of(kRoomy) == "");
+  CHECK(refusal_of(kRoomy).empty());
   ServingConfig config = kRoomy;
   config.slots = 0;
   CHECK(refusal_of(config) == "slots must be at least 1, got 0");
@@ -291,7 +291,7 @@ TEST_CASE("serving: a configuration that cannot be is refused by field", "[servi
   config.token_budget = 8;
   CHECK(refusal_of(config) == "token_budget must be 0 (no limit) where the policy is continuous, got 8");
   config.policy = ServingPolicy::chunked;
-  CHECK(refusal_of(config) == "");
+  CHECK(refusal_of(config).empty());
   config.token_budget = 3;
   CHECK(refusal_of(config) == "token_budget must be at least 4, got 3");
   config = kRoomy;

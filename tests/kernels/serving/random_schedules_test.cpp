@@ -64,7 +64,7 @@ TEST_CASE("serving: a schedule that fails is made as small as it gets", "[servin
     CHECK(smallest.config.slots == 1);
     CHECK(smallest.config.num_blocks * smallest.config.block_size >= 6);
     CHECK_FALSE(smallest.config.prefix_reuse);
-    CHECK(smaller(smallest).size() > 0);
+    CHECK_FALSE(smaller(smallest).empty());
     CHECK(failure_of(smallest).empty());  // the engine is not to blame
   }
   CHECK(shrunk > 10);
