@@ -102,7 +102,8 @@ double mean_error(const Json& layers, const char* name) {
 void print_summary(const Json& report, const std::string& folder) {
   const Json& layers = report.at("layers");
   const Json& first_output_error = layers.front().at("output_rel_error");
-  std::cout << layers.size() << " layers, " << shown_bytes(report.at("bytes_before").get<double>()) << " -> "
+  std::cout << layers.size() << (layers.size() == 1 ? " layer, " : " layers, ")
+            << shown_bytes(report.at("bytes_before").get<double>()) << " -> "
             << shown_bytes(report.at("bytes_after").get<double>()) << " in "
             << shown_time(report.at("seconds").get<double>() * 1e9) << "; relative error of weights "
             << formatted("%.2e", mean_error(layers, "weight_rel_error"));

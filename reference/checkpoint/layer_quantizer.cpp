@@ -178,7 +178,7 @@ void LayerQuantizer::quantize_each(const LayerGroup& group, GroupResult& result)
         summed = entry;
       }
     }
-    const auto quantized = [&]() -> QuantizerResult {
+    auto quantized = [&]() -> QuantizerResult {
       switch (method_) {
         case QuantizationMethod::rtn: return quantize_rounding(w, grid, threads_);
         case QuantizationMethod::gptq: return quantize_gptq(w, calibration, {.grid = grid}, threads_);
@@ -187,17 +187,17 @@ void LayerQuantizer::quantize_each(const LayerGroup& group, GroupResult& result)
       }
       throw std::logic_error("quantize_each: unknown method");
     }();
+    if (method_ == QuantizationMethod::gptq && calibration.tokens < form.k)
+      quantized.weights.warnings.push_back(
+          "calibrated with " + std::to_string(calibration.tokens) + " tokens for " + std::to_string(form.k) +
+          " inputs: gptq fits its weights to so few, and may be worse than rtn on others");
     LayerReport report{.layer = layer, .n = form.n, .k = form.k, .objective = quantized.objective};
     report.damping = quantized.damping;
     report.seconds = clock.seconds();
     report.weight_rel_error = weight_rel_error(quantized.weights, w, threads_);
     if (calibration_ != nullptr)
       report.output_rel_error = output_rel_error(quantized.weights, w, split(inputs, form.k).held_out, threads_);
-    QuantizedWeights stored = quantized.weights;
-    if (!stored.input_scales.empty() &&
-        std::all_of(stored.input_scales.begin(), stored.input_scales.end(), [](float scale) { return scale == 1.0F; }))
-      stored.input_scales.clear();
-    add_layer(layer, stored, std::move(report), result);
+    add_layer(layer, quantized.weights, std::move(report), result);
   }
 }
 
