@@ -1,9 +1,11 @@
 // A schedule through a serving engine, held in every step against what must be true of any schedule.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <limits>
+#include <functional>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
