@@ -43,10 +43,10 @@ QuantizeRequest request_of(const Typed& typed) {
     for (const WeightFormat* format : weight_formats()) names.emplace_back(format->name);
     throw ConfigError("quantize: --format: " + unknown_word("format", typed.format, names));
   }
-  if (typed.group_size != -1 && typed.group_size < 1)
-    throw ConfigError("quantize: --group-size must be at least 1, or -1 for whole rows, got " +
+  if (typed.group_size < -1)
+    throw ConfigError("quantize: --group-size must be at least 1, or 0 or -1 for whole rows, got " +
                       std::to_string(typed.group_size));
-  request.settings.group_size = typed.group_size == -1 ? 0 : typed.group_size;
+  request.settings.group_size = std::max<std::int64_t>(typed.group_size, 0);
   request.settings.symmetric = !typed.asymmetric;
   return request;
 }
@@ -151,7 +151,7 @@ Command add_quantize_command(CLI::App& program) {
   app->add_option("--method", typed->method, "rtn (rounding to nearest), gptq or awq (default: rtn)");
   app->add_option("--bits", request.settings.bits, "4 or 8 (default: 4)")->check(CLI::IsMember({4, 8}));
   app->add_option("--group-size", typed->group_size,
-                  "Neighbouring inputs that share a scale, -1: all of a row (default: 128)");
+                  "Neighbouring inputs that share a scale, 0 or -1: all of a row (default: 128)");
   app->add_option("--format", typed->format, "gptq, gptq_v2, awq or compressed-tensors (default: compressed-tensors)");
   app->add_flag("--asymmetric", typed->asymmetric, "Grids with a zero point of their own, instead of symmetric ones");
   app->add_option("--calibration", request.calibration,

@@ -46,7 +46,7 @@ expect 2 '-o DIR is missing' small/model
 expect 2 'unknown method .gtpq., nearest is .gptq.' small/model -o bad --method gtpq
 expect 2 'unknown format .awk., nearest is .awq.' small/model -o bad --format awk
 expect 2 'bits' small/model -o bad --bits 3
-expect 2 'group-size must be' small/model -o bad --group-size 0
+expect 2 'group-size must be' small/model -o bad --group-size -2
 expect 2 'needs --calibration FILE' small/model -o bad --method gptq
 expect 2 'matches no linear layer' small/model -o bad --layers '*.x_proj'
 expect 2 'multiple of the group size 48' small/model -o bad --group-size 48
