@@ -66,12 +66,13 @@ std::vector<std::int32_t> read_group_index(const TensorView& tensor, const Quant
   require_shape(tensor, {static_cast<std::uint64_t>(weights.k)});
   std::vector<std::int32_t> index = stored_values<std::int32_t>(tensor);
   bool neighbours = true;
-  for (std::size_t i = 0; i < index.size(); ++i) {
-    if (index[i] < 0 || index[i] >= weights.groups())
+  for (std::int64_t i = 0; i < weights.k; ++i) {
+    const std::int32_t group = index[static_cast<std::size_t>(i)];
+    if (group < 0 || group >= weights.groups())
       refuse_tensor(std::string(tensor.name), "input " + std::to_string(i) + " must be in a group from 0 to " +
                                                   std::to_string(weights.groups() - 1) + ", got " +
-                                                  std::to_string(index[i]));
-    neighbours = neighbours && index[i] == weights.group_of(static_cast<std::int64_t>(i));
+                                                  std::to_string(group));
+    neighbours = neighbours && group == weights.group_of(i);
   }
   if (neighbours) index.clear();
   return index;

@@ -31,12 +31,11 @@ struct Tokens {
   FloatMatrix held_out;
 };
 
-Tokens split(const std::vector<float>& values, std::int64_t k) {
-  const std::int64_t tokens = static_cast<std::int64_t>(values.size()) / k;
-  const std::int64_t held_out = std::max<std::int64_t>(1, tokens / kHeldOutShare);
-  const std::int64_t calibrating = tokens - held_out;
-  return {.calibrating = {.data = values.data(), .rows = calibrating, .columns = k},
-          .held_out = {.data = values.data() + calibrating * k, .rows = held_out, .columns = k}};
+Tokens split(const LayerInputs& inputs) {
+  const std::int64_t held_out = std::max<std::int64_t>(1, inputs.tokens / kHeldOutShare);
+  const std::int64_t calibrating = inputs.tokens - held_out;
+  return {.calibrating = {.data = inputs.values.data(), .rows = calibrating, .columns = inputs.k},
+          .held_out = {.data = inputs.values.data() + calibrating * inputs.k, .rows = held_out, .columns = inputs.k}};
 }
 
 // Rows first, ..., first + count - 1 as a layer of its own.
@@ -131,8 +130,8 @@ void LayerQuantizer::check(const LayerGroup& group) const {
       throw QuantizationError(calibration_->path() + ": tensor " + in_quotes(entry->name) + " must be [tokens, " +
                               std::to_string(form.k) + "] of F16, BF16 or F32, with two tokens or more");
     if (entry->name == layer) {
-      const std::vector<float> inputs = activations(*entry);
-      require_finite(entry->name, matrix(inputs, static_cast<std::int64_t>(tensor.shape[0]), form.k));
+      const LayerInputs inputs = activations(*entry);
+      require_finite(entry->name, matrix(inputs.values, inputs.tokens, inputs.k));
     }
   }
   if (!scales_norm(group)) return;
@@ -159,7 +158,7 @@ GroupResult LayerQuantizer::quantize(const LayerGroup& group) const {
 }
 
 void LayerQuantizer::quantize_each(const LayerGroup& group, GroupResult& result) const {
-  std::vector<float> inputs;
+  LayerInputs inputs;
   const TensorEntry* summed = nullptr;  // the activations that `calibration` is of
   Calibration calibration;
   for (const std::string& layer : group.layers) {
@@ -174,7 +173,7 @@ void LayerQuantizer::quantize_each(const LayerGroup& group, GroupResult& result)
       const TensorEntry* const entry = calibration_entry(group, layer);
       if (entry != summed) {
         inputs = activations(*entry);
-        if (method_ != QuantizationMethod::rtn) calibration = calibrate(split(inputs, form.k).calibrating, threads_);
+        if (method_ != QuantizationMethod::rtn) calibration = calibrate(split(inputs).calibrating, threads_);
         summed = entry;
       }
     }
@@ -196,7 +195,7 @@ void LayerQuantizer::quantize_each(const LayerGroup& group, GroupResult& result)
     report.seconds = clock.seconds();
     report.weight_rel_error = weight_rel_error(quantized.weights, w, threads_);
     if (calibration_ != nullptr)
-      report.output_rel_error = output_rel_error(quantized.weights, w, split(inputs, form.k).held_out, threads_);
+      report.output_rel_error = output_rel_error(quantized.weights, w, split(inputs).held_out, threads_);
     add_layer(layer, quantized.weights, std::move(report), result);
   }
 }
@@ -210,12 +209,12 @@ void LayerQuantizer::quantize_together(const LayerGroup& group, GroupResult& res
     stacked.insert(stacked.end(), values.begin(), values.end());
   }
   const std::int64_t rows = static_cast<std::int64_t>(stacked.size()) / first.k;
-  const std::vector<float> inputs = activations(*calibration_entry(group, group.layers.front()));
+  const LayerInputs inputs = activations(*calibration_entry(group, group.layers.front()));
   const QuantizerGrid grid{
       .format = {.bits = settings_.bits, .symmetric = settings_.symmetric, .scale_dtype = first.scale_dtype},
       .group_size = settings_.group_size};
   const QuantizerClock clock;
-  const Calibration calibration = calibrate(split(inputs, first.k).calibrating, threads_);
+  const Calibration calibration = calibrate(split(inputs).calibrating, threads_);
   const QuantizerResult quantized = quantize_awq(matrix(stacked, rows, first.k), calibration, {.grid = grid}, threads_);
   const double seconds = clock.seconds();
   const std::vector<float>& scales = quantized.weights.input_scales;
@@ -228,7 +227,7 @@ void LayerQuantizer::quantize_together(const LayerGroup& group, GroupResult& res
     const FloatMatrix w{.data = stacked.data() + row * first.k, .rows = n, .columns = first.k};
     LayerReport report{.layer = layer, .n = n, .k = first.k};
     report.weight_rel_error = weight_rel_error(part, w, threads_);
-    report.output_rel_error = output_rel_error(part, w, split(inputs, first.k).held_out, threads_);
+    report.output_rel_error = output_rel_error(part, w, split(inputs).held_out, threads_);
     report.objective = quantized.objective;
     report.seconds = seconds * static_cast<double>(n) / static_cast<double>(rows);
     part.input_scales.clear();  // into the norm, below
@@ -262,11 +261,13 @@ const TensorEntry* LayerQuantizer::calibration_entry(const LayerGroup& group, co
   return nullptr;
 }
 
-std::vector<float> LayerQuantizer::activations(const TensorEntry& entry) const {
+LayerInputs LayerQuantizer::activations(const TensorEntry& entry) const {
   const TensorView tensor = calibration_->view(entry);
-  std::vector<float> values = float_values(tensor, 0, tensor.shape[0] * tensor.shape[1]);
+  LayerInputs inputs{.values = float_values(tensor, 0, tensor.shape[0] * tensor.shape[1]),
+                     .tokens = static_cast<std::int64_t>(tensor.shape[0]),
+                     .k = static_cast<std::int64_t>(tensor.shape[1])};
   calibration_->release(tensor);
-  return values;
+  return inputs;
 }
 
 }  // namespace inferometer

@@ -32,6 +32,13 @@ struct LayerReport {
   std::vector<std::string> warnings = {};
 };
 
+// Activations [tokens, k].
+struct LayerInputs {
+  std::vector<float> values = {};
+  std::int64_t tokens = 0;
+  std::int64_t k = 0;
+};
+
 struct GroupResult {
   std::vector<StoredTensor> tensors;  // of all layers, and the norm if it was scaled
   std::vector<LayerReport> layers;
@@ -56,7 +63,7 @@ class LayerQuantizer {
  private:
   std::vector<float> weights(const std::string& layer) const;
   const TensorEntry* calibration_entry(const LayerGroup& group, const std::string& layer) const;
-  std::vector<float> activations(const TensorEntry& entry) const;
+  LayerInputs activations(const TensorEntry& entry) const;
 
   void quantize_each(const LayerGroup& group, GroupResult& result) const;
   void quantize_together(const LayerGroup& group, GroupResult& result) const;

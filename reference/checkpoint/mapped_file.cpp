@@ -58,12 +58,12 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 void MappedFile::release(std::span<const std::byte> part) const {
+  if (part.empty()) return;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   // Whole pages that hold the part: what a neighbour needs of them is read again.
-  const auto begin = reinterpret_cast<std::uintptr_t>(part.data()) / page * page;
-  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(part.data()) + part.size();
-  if (part.empty()) return;
-  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // advice: nothing depends on it
+  const std::uintptr_t into_page = reinterpret_cast<std::uintptr_t>(part.data()) % page;
+  auto* const begin = const_cast<std::byte*>(part.data()) - into_page;
+  madvise(begin, into_page + part.size(), MADV_DONTNEED);  // advice: nothing depends on it
 }
 
 }  // namespace inferometer
