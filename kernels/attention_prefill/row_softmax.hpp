@@ -61,7 +61,8 @@ struct RowSoftmax {
 #ifdef __CUDA_ARCH__
     return __fmul_rn(a, b);
 #else
-    return a * b;
+    const volatile float product = a * b;  // volatile: no compiler may make an FMA of it
+    return product;
 #endif
   }
   INFEROMETER_HOST_DEVICE static float natural_log(float x) {

@@ -31,7 +31,8 @@ TEST_CASE("expand: without axes there is one problem, the operator's own default
   const Sweep sweep = parsed("");
   REQUIRE(sweep.rows.size() == 2);
   CHECK(to_string(sweep.rows[0].problem) ==
-        "batch=1 q_heads=1 kv_heads=1 q_len=1 kv_len=1 head_dim=64 causal=false dtype=f16");
+        "batch=1 q_heads=1 kv_heads=1 q_len=1 kv_len=1 q_lens=[] kv_lens=[] head_dim=64 v_head_dim=0 block_size=0 "
+        "k_row_stride=0 v_row_stride=0 window_left=-1 soft_cap=0.0 causal=false dtype=f16");
 }
 
 TEST_CASE("expand: a zip group moves together, groups multiply", "[sweep]") {
