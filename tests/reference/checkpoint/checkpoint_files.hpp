@@ -49,6 +49,7 @@ TestTensor test_tensor(const std::string& name, TensorType type, std::vector<std
 
 inline void write_tensors(const std::string& path, const std::vector<TestTensor>& tensors) {
   std::vector<TensorPlan> plans;
+  plans.reserve(tensors.size());
   for (const TestTensor& tensor : tensors) plans.push_back(tensor.plan);
   SafetensorsWriter writer(path, plans, {{"format", "pt"}});
   for (const TestTensor& tensor : tensors) writer.write(tensor.plan.name, tensor.data);

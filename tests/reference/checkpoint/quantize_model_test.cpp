@@ -216,8 +216,8 @@ TEST_CASE("quantize: an interrupted run is gone on with, to the same bytes", "[c
 }
 
 TEST_CASE("quantize: bad input is refused by its name before anything is written", "[checkpoint]") {
-  const auto refused = [](std::vector<TestTensor> tensors, const QuantizationMethod method, const WeightFormat& format,
-                          const auto& change) {
+  const auto refused = [](const std::vector<TestTensor>& tensors, const QuantizationMethod method,
+                          const WeightFormat& format, const auto& change) {
     const ScratchFolder folder;
     write_model(folder, tensors);
     QuantizeRequest made = request(folder, method, format);

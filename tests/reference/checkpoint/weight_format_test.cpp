@@ -152,8 +152,7 @@ TEST_CASE("gptq: 0x7777f777 holds zeros of 8, and 16 at the fourth output", "[ch
 
 TEST_CASE("gptq: neighbouring inputs share a word, the first in the lowest bits", "[checkpoint]") {
   QuantizedWeights weights = random_weights(8, 8, {.bits = 4, .group_size = 0, .symmetric = false}, Dtype::f16, 1);
-  for (std::int64_t i = 0; i < 8; ++i)
-    weights.codes[static_cast<std::size_t>(8 * 2 + i)] = static_cast<std::int16_t>(i);
+  for (std::int64_t i = 0; i < 8; ++i) weights.codes[static_cast<std::size_t>(16 + i)] = static_cast<std::int16_t>(i);
   Tensors tensors(kGptqFormat.store(kLayer, weights));
   CHECK(tensors.at("qweight").plan.shape == std::vector<std::uint64_t>{1, 8});
   CHECK(tensors.words("qweight")[2] == 0x76543210);
