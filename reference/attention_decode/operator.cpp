@@ -13,6 +13,7 @@
 #include "reference/attention_decode/problem.hpp"
 #include "reference/attention_decode/quantization_error.hpp"
 #include "reference/attention_decode/tensors.hpp"
+#include "reference/common/attention_fields.hpp"
 #include "reference/kv_cache/fields.hpp"
 #include "reference/kv_cache/layout.hpp"
 
@@ -22,10 +23,6 @@ namespace {
 using Problem = AttentionDecodeProblem;
 
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();  // seq_lens and block_table are i32
-constexpr std::int64_t kRowAlignment = 8;                                     // elements: 16-byte accesses
-// Beyond these a cap is no cap, or leaves no score.
-constexpr double kLeastSoftCap = 1e-3;
-constexpr double kMostSoftCap = 1e6;
 
 const std::vector<Field<Problem>> kFirstFields = {
     {.name = "batch", .member = &Problem::batch, .doc = "sequences", .max = std::int64_t{1} << 20},
@@ -44,23 +41,6 @@ const std::vector<Field<Problem>> kFirstFields = {
 };
 
 const std::vector<Field<Problem>> kLastFields = {
-    {.name = "k_row_stride",
-     .member = &Problem::k_row_stride,
-     .doc = "elements from one token of K to the next, with kv_bits 16; 0: kv_heads * head_dim",
-     .min = 0},
-    {.name = "v_row_stride",
-     .member = &Problem::v_row_stride,
-     .doc = "elements from one token of V to the next, with kv_bits 16; 0: kv_heads * head_dim",
-     .min = 0},
-    {.name = "window_left",
-     .member = &Problem::window_left,
-     .doc = "keys before its own that a query sees; -1: all",
-     .min = -1,
-     .max = kInt32Max},
-    {.name = "soft_cap",
-     .member = &Problem::soft_cap,
-     .doc = "bound c of scores, s becomes c tanh(s / c); 0: none",
-     .real_max = kMostSoftCap},
     {.name = "splits",
      .member = &Problem::splits,
      .doc = "parts each sequence is cut into along its context; 0: chosen by the variant",
@@ -76,25 +56,18 @@ void complete(Problem& p) {
   if (p.context == 0) p.context = longest_context(p.contexts);
 }
 
-void check_row_stride(const Problem& p, const std::string& name, std::int64_t stride) {
-  if (stride == 0) return;
-  if (p.kv_bits != 16)
+void check_stride(const Problem& p, const std::string& name, std::int64_t stride) {
+  if (stride != 0 && p.kv_bits != 16)
     throw ProblemError(name, name + " must be 0 with kv_bits below 16, got " + std::to_string(stride));
-  const std::int64_t heads = p.kv_heads * p.head_dim;
-  if (stride % kRowAlignment != 0 || stride < heads)
-    throw ProblemError(name, name + " must be 0 or a multiple of 8 from kv_heads * head_dim, " + std::to_string(heads) +
-                                 ", on, got " + std::to_string(stride));
+  check_row_stride(name, stride, p.kv_heads, p.head_dim);
   checked_product(name, {p.batch, p.context, stride, 4});
 }
 
 void validate(const Problem& p) {
   check_head_dim(p.head_dim);
   check_kv_quantization(p.kv_bits, p.kv_format, p.kv_group_size, p.head_dim);
-  if (p.soft_cap != 0 && p.soft_cap < kLeastSoftCap)
-    throw ProblemError("soft_cap", "soft_cap must be 0 or at least 0.001, got " + to_string(Value(p.soft_cap)));
-  if (p.q_heads % p.kv_heads != 0)
-    throw ProblemError("q_heads", "q_heads must be a multiple of kv_heads, got " + std::to_string(p.q_heads) + " and " +
-                                      std::to_string(p.kv_heads));
+  check_soft_cap(p.soft_cap);
+  check_heads(p.q_heads, p.kv_heads);
   check_contexts(p.batch, p.context, p.contexts);
   if (p.context == 0)
     throw ProblemError("context", p.contexts.empty() ? "context or contexts must be given"
@@ -102,8 +75,8 @@ void validate(const Problem& p) {
   // In bytes of f32, so that no offset into a tensor can overflow.
   checked_product("q_heads", {p.batch, p.q_len, p.q_heads, p.head_dim, 4});
   checked_product("context", {p.batch, p.context, p.kv_heads, p.head_dim, 4});
-  check_row_stride(p, "k_row_stride", p.k_row_stride);
-  check_row_stride(p, "v_row_stride", p.v_row_stride);
+  check_stride(p, "k_row_stride", p.k_row_stride);
+  check_stride(p, "v_row_stride", p.v_row_stride);
   if (p.block_size == 0) return;
   check_pool_blocks(pool_blocks(p));
   const std::int64_t row = std::max(p.k_stride(), p.v_stride());
@@ -112,7 +85,8 @@ void validate(const Problem& p) {
 
 const RegisterOperator<AttentionDecode> registered{{
     .summary = "the newest queries of each sequence against its contiguous or paged KV cache, and the log-sum-exp",
-    .fields = joined_fields({kFirstFields, kv_cache_fields<Problem>(), kLastFields}),
+    .fields = joined_fields(
+        {kFirstFields, kv_cache_fields<Problem>(), row_stride_fields<Problem>(), score_fields<Problem>(), kLastFields}),
     .complete = &complete,
     .validate = &validate,
     .tensors = &decode_tensors,

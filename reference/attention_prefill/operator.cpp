@@ -11,6 +11,8 @@
 #include "reference/attention_prefill/expected.hpp"
 #include "reference/attention_prefill/problem.hpp"
 #include "reference/attention_prefill/tensors.hpp"
+#include "reference/common/attention_fields.hpp"
+#include "reference/kv_cache/fields.hpp"
 
 namespace inferometer {
 namespace {
@@ -18,12 +20,8 @@ namespace {
 using Problem = AttentionPrefillProblem;
 
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();  // prefix sums and block table are i32
-constexpr std::int64_t kRowAlignment = 8;                                     // elements: 16-byte accesses
-// Beyond these a cap is no cap, or leaves no score.
-constexpr double kLeastSoftCap = 1e-3;
-constexpr double kMostSoftCap = 1e6;
 
-const std::vector<Field<Problem>> kFields = {
+const std::vector<Field<Problem>> kFirstFields = {
     {.name = "batch", .member = &Problem::batch, .doc = "sequences"},
     {.name = "q_heads", .member = &Problem::q_heads, .doc = "query heads, a multiple of kv_heads"},
     {.name = "kv_heads", .member = &Problem::kv_heads, .doc = "key and value heads"},
@@ -55,23 +53,9 @@ const std::vector<Field<Problem>> kFields = {
      .doc = "keys in a block of a paged cache; 0: contiguous keys and values",
      .min = 0,
      .max = 512},
-    {.name = "k_row_stride",
-     .member = &Problem::k_row_stride,
-     .doc = "elements from one key to the next; 0: kv_heads * head_dim",
-     .min = 0},
-    {.name = "v_row_stride",
-     .member = &Problem::v_row_stride,
-     .doc = "elements from one value to the next; 0: kv_heads * v_head_dim",
-     .min = 0},
-    {.name = "window_left",
-     .member = &Problem::window_left,
-     .doc = "causal: keys before its own that a query sees; -1: all",
-     .min = -1,
-     .max = kInt32Max},
-    {.name = "soft_cap",
-     .member = &Problem::soft_cap,
-     .doc = "bound c of scores, s becomes c tanh(s / c); 0: none",
-     .real_max = kMostSoftCap},
+};
+
+const std::vector<Field<Problem>> kLastFields = {
     {.name = "causal",
      .member = &Problem::causal,
      .doc = "query i of a sequence sees keys j <= i + its kv_len - its q_len only"},
@@ -81,14 +65,10 @@ const std::vector<Field<Problem>> kFields = {
      .dtypes = {Dtype::f16, Dtype::bf16, Dtype::f32}},
 };
 
-std::int64_t longest(const std::vector<std::int64_t>& lengths) {
-  return lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
-}
-
 // A length of 1 beside a list is the default of one that was not given.
 void complete(Problem& p) {
-  if (!p.q_lens.empty() && p.q_len == 1) p.q_len = longest(p.q_lens);
-  if (!p.kv_lens.empty() && p.kv_len == 1) p.kv_len = longest(p.kv_lens);
+  if (!p.q_lens.empty() && p.q_len == 1) p.q_len = longest_context(p.q_lens);
+  if (!p.kv_lens.empty() && p.kv_len == 1) p.kv_len = longest_context(p.kv_lens);
 }
 
 void check_lengths(const Problem& p, const std::string& name, const std::vector<std::int64_t>& lengths,
@@ -97,23 +77,15 @@ void check_lengths(const Problem& p, const std::string& name, const std::vector<
     throw ProblemError(name, name + " must hold one length for each of the " + std::to_string(p.batch) +
                                  " sequences of batch, as q_lens and kv_lens go together, got " +
                                  std::to_string(lengths.size()));
-  if (maximum != longest(lengths))
+  if (maximum != longest_context(lengths))
     throw ProblemError(maximum_name, maximum_name + " must be the maximum of " + name + ", " +
-                                         std::to_string(longest(lengths)) + ", got " + std::to_string(maximum));
+                                         std::to_string(longest_context(lengths)) + ", got " + std::to_string(maximum));
   std::int64_t left = kInt32Max;
   for (const std::int64_t length : lengths) {
     if (length > left)
       throw ProblemError(name, name + " must sum up to at most " + std::to_string(kInt32Max) + ", got more");
     left -= length;
   }
-}
-
-void check_row_stride(const Problem& p, const std::string& name, std::int64_t stride, std::int64_t dim) {
-  if (stride == 0) return;
-  const std::int64_t heads = p.kv_heads * dim;
-  if (stride % kRowAlignment != 0 || stride < heads)
-    throw ProblemError(name, name + " must be 0 or a multiple of 8 from kv_heads times the elements of a head, " +
-                                 std::to_string(heads) + ", on, got " + std::to_string(stride));
 }
 
 void check_head(const std::string& name, std::int64_t dim) {
@@ -124,29 +96,24 @@ void check_paging(const Problem& p) {
   if (!p.paged()) return;
   checked_product("kv_len", {p.batch, p.kv_len, 2});
   const std::int64_t blocks = pool_blocks(key_lengths(p), p.block_size);
-  if (blocks > kInt32Max)
-    throw ProblemError("block_size", "the cache must fit " + std::to_string(kInt32Max) +
-                                         " blocks, whose numbers are 32-bit, got " + std::to_string(blocks));
+  check_pool_blocks(blocks);
   checked_product("block_size", {blocks, p.block_size, std::max(p.k_stride(), p.v_stride()), 4});
 }
 
 void validate(const Problem& p) {
   check_head("head_dim", p.head_dim);
   check_head("v_head_dim", p.v_head_dim);
-  if (p.soft_cap != 0 && p.soft_cap < kLeastSoftCap)
-    throw ProblemError("soft_cap", "soft_cap must be 0 or at least 0.001, got " + to_string(Value(p.soft_cap)));
+  check_soft_cap(p.soft_cap);
   if (p.window_left >= 0 && !p.causal)
     throw ProblemError("window_left", "window_left must be -1 without causal, got " + std::to_string(p.window_left));
-  if (p.q_heads % p.kv_heads != 0)
-    throw ProblemError("q_heads", "q_heads must be a multiple of kv_heads, got " + std::to_string(p.q_heads) + " and " +
-                                      std::to_string(p.kv_heads));
+  check_heads(p.q_heads, p.kv_heads);
   if (!p.q_lens.empty() || !p.kv_lens.empty()) {
     check_lengths(p, "q_lens", p.q_lens, "q_len", p.q_len);
     check_lengths(p, "kv_lens", p.kv_lens, "kv_len", p.kv_len);
     if (p.q_len == 0) throw ProblemError("q_lens", "q_lens must hold a length above 0, got zeros only");
   }
-  check_row_stride(p, "k_row_stride", p.k_row_stride, p.head_dim);
-  check_row_stride(p, "v_row_stride", p.v_row_stride, p.v_dim());
+  check_row_stride("k_row_stride", p.k_row_stride, p.kv_heads, p.head_dim);
+  check_row_stride("v_row_stride", p.v_row_stride, p.kv_heads, p.v_dim());
   // In bytes of f32, so that no variant's offset into a tensor, or into the scores of all heads, can overflow.
   checked_product("q_len", {p.batch, p.q_len, p.q_heads, std::max(p.head_dim, p.v_dim()), 4});
   checked_product("kv_len", {p.batch, p.kv_len, std::max(p.k_stride(), p.v_stride()), 4});
@@ -156,7 +123,7 @@ void validate(const Problem& p) {
 
 const RegisterOperator<AttentionPrefill> registered{{
     .summary = "softmax(Q K^T / sqrt(head_dim)) V per head, and the log-sum-exp of each row of scores",
-    .fields = kFields,
+    .fields = joined_fields({kFirstFields, row_stride_fields<Problem>(), score_fields<Problem>(), kLastFields}),
     .aliases = {{.name = "seq_len", .targets = {"q_len", "kv_len"}}},
     .complete = &complete,
     .validate = &validate,

@@ -82,8 +82,9 @@ TEST_CASE("attention_decode: formats, strides and caps that cannot be are refuse
   CHECK(refused({{"soft_cap", -1.0}}) == "soft_cap");
   CHECK(refused({{"soft_cap", 1e-4}}) == "soft_cap");
   CHECK(refused({{"soft_cap", n(50)}}).empty());
-  CHECK_THROWS_WITH(decode().parse({{"context", n(8)}, {"v_row_stride", n(132)}}),
-                    "v_row_stride must be 0 or a multiple of 8 from kv_heads * head_dim, 128, on, got 132");
+  CHECK_THROWS_WITH(
+      decode().parse({{"context", n(8)}, {"v_row_stride", n(132)}}),
+      "v_row_stride must be 0 or a multiple of 8 from kv_heads times the elements of a head, 128, on, got 132");
 }
 
 TEST_CASE("attention_decode: sizes whose products overflow are refused", "[attention_decode][reference]") {
