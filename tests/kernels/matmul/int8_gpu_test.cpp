@@ -155,21 +155,7 @@ TEST_CASE("matmul int8: every launch gives the same bits, and two streams do not
     for (const MatmulProblem& p :
          {int8_problem(1, 4096, 4096), int8_problem(64, 4096, 4096), int8_problem(1000, 3000, 512)}) {
       INFO(variant << " " << to_string(quantized_fields(p)));
-      PreparedMatmul one(*device, variant, quantized_fields(p), 1);
-      PreparedMatmul other(*device, variant, quantized_fields(p), 2);
-      one.launch();
-      const std::vector<std::byte> one_alone = one.y();
-      other.launch();
-      const std::vector<std::byte> other_alone = other.y();
-      CHECK(one_alone != other_alone);
-      one.poison_y();
-      other.poison_y();
-      for (int repeat = 0; repeat < 20; ++repeat) {
-        one.launch();
-        other.launch();
-      }
-      CHECK(one.y() == one_alone);
-      CHECK(other.y() == other_alone);
+      check_two_streams(*device, variant, quantized_fields(p));
     }
   }
 }

@@ -15,6 +15,7 @@
 #include "harness/operator/cuda_check.cuh"
 #include "harness/operator/fields.hpp"
 #include "harness/operator/registry.hpp"
+#include "tests/support/catch.hpp"
 
 namespace inferometer::test {
 
@@ -104,5 +105,24 @@ class PreparedMatmul {
   Launch launch_;
   std::shared_ptr<void> state_;
 };
+
+// Two launches at once, on streams, tensors and workspaces of their own, leave what each leaves alone.
+inline void check_two_streams(Device& device, const std::string& variant, const Fields& fields) {
+  PreparedMatmul one(device, variant, fields, 1);
+  PreparedMatmul other(device, variant, fields, 2);
+  one.launch();
+  const std::vector<std::byte> one_alone = one.y();
+  other.launch();
+  const std::vector<std::byte> other_alone = other.y();
+  CHECK(one_alone != other_alone);
+  one.poison_y();
+  other.poison_y();
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    one.launch();
+    other.launch();
+  }
+  CHECK(one.y() == one_alone);
+  CHECK(other.y() == other_alone);
+}
 
 }  // namespace inferometer::test
