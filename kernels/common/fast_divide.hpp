@@ -18,7 +18,7 @@ class FastDivide {
   // divisor in [1, 2^31]. Host only.
   explicit FastDivide(std::uint32_t divisor)
       : divisor_(divisor),
-        shift_(31 + std::bit_width(divisor - 1)),
+        shift_(31 + static_cast<std::int32_t>(std::bit_width(divisor - 1))),
         multiplier_(static_cast<std::uint32_t>(((std::uint64_t{1} << shift_) + divisor - 1) / divisor)) {}
 
   // n / divisor, for n in [0, 2^31).

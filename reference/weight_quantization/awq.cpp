@@ -20,10 +20,12 @@ std::vector<float> input_scales(const Calibration& calibration, double ratio) {
   const std::vector<double>& magnitudes = calibration.mean_magnitude;
   const double floor = kLeastShare * *std::max_element(magnitudes.begin(), magnitudes.end());
   std::vector<double> scales;
+  scales.reserve(magnitudes.size());
   for (const double magnitude : magnitudes) scales.push_back(std::pow(std::max(magnitude, floor), ratio));
   const auto [least, greatest] = std::minmax_element(scales.begin(), scales.end());
   const double middle = std::sqrt(*least) * std::sqrt(*greatest);
   std::vector<float> rounded;
+  rounded.reserve(scales.size());
   for (const double scale : scales) rounded.push_back(static_cast<float>(scale / middle));
   return rounded;
 }
