@@ -16,8 +16,8 @@ double accumulation_error(std::int64_t terms);
 // of the spans that are judged.
 Tolerance dot_product_tolerance(Dtype stored, std::int64_t terms, std::int64_t row_elements);
 
-// O of attention over at most `keys` keys; spans of v_head_dim elements (0: head_dim). The unnormalised P may be rounded
-// to `dtype` before P V (flash kernels), or S as well (kernels that store it), and O is.
+// O of attention over at most `keys` keys; spans of v_head_dim elements (0: head_dim). The unnormalised P may be
+// rounded to `dtype` before P V (flash kernels), or S as well (kernels that store it), and O is.
 Tolerance attention_output_tolerance(Dtype dtype, std::int64_t head_dim, std::int64_t keys,
                                      std::int64_t v_head_dim = 0);
 

@@ -10,13 +10,14 @@
 namespace inferometer {
 
 struct RunOptions {
-  std::string output;                  // the results file; its journal is `output` with "l" appended (FILE.jsonl)
-  bool resume = false;                 // rows already in the journal of the same run are not run again
-  bool in_process = false;             // no worker: a crash ends the run (profilers, debuggers)
-  bool quiet = false;                  // no progress on standard error
-  std::uint64_t seed = 1;              // of every input
-  int device = 0;                      // GPU ordinal
-  std::vector<std::string> argv = {};  // the command line, as recorded_command.hpp has it; `reproduce` repeats its --set
+  std::string output;       // the results file; its journal is `output` with "l" appended (FILE.jsonl)
+  bool resume = false;      // rows already in the journal of the same run are not run again
+  bool in_process = false;  // no worker: a crash ends the run (profilers, debuggers)
+  bool quiet = false;       // no progress on standard error
+  std::uint64_t seed = 1;   // of every input
+  int device = 0;           // GPU ordinal
+  std::vector<std::string> argv =
+      {};  // the command line, as recorded_command.hpp has it; `reproduce` repeats its --set
 };
 
 // Exit code: 0 every row ok or unsupported; 1 some row is not, or the results could not be written; 2 wrong use
