@@ -75,7 +75,7 @@ double noise_floor(const Json& results) {
   return ratio.is_number() ? ratio.get<double>() : 0;
 }
 
-// The estimator of both headlines, or the one that every row has.
+// Else the isolated medians are compared, which every row has.
 bool both_amortized(const Timing& base, const Timing& now) {
   return base.headline == "amortized" && now.headline == "amortized" && base.amortized && now.amortized;
 }

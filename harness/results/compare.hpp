@@ -16,7 +16,7 @@ enum class Verdict : std::uint8_t {
   faster,
   same,
   noisy,    // the interval reaches over a threshold, or there is none: it could be either
-  failed,   // had a time in the base file and has none in the new one
+  failed,   // has no time in the new file
   missing,  // is in the base file only
   added,    // is in the new file only, or had no time in the base file
 };

@@ -4,24 +4,9 @@ set -uo pipefail
 
 program=$1
 project=$2
-export NO_COLOR=1
 python3 -c '' 2>/dev/null || { echo 'skipped: needs python3 to make a model'; exit 77; }
-work=$(mktemp -d)
-trap 'rm -rf -- "$work"' EXIT
-cd -- "$work" || exit 1
-failures=0
-
-fail() { failures=$((failures + 1)); printf 'FAILED: %s\n  %s\n' "$1" "$2"; }
-# expect EXIT_CODE WANTED_TEXT ARGUMENTS...: both streams together must hold the text (a regular expression).
-expect() {
-  local code=$1 text=$2 output actual
-  shift 2
-  output=$(timeout 120 "$program" quantize "$@" 2>&1 </dev/null)
-  actual=$?
-  if [ "$actual" != "$code" ]; then fail "$*" "exit code $actual instead of $code; it said: $output"; return; fi
-  grep -qE -- "$text" <<<"$output" || { fail "$*" "wanted /$text/ in: $output"; return; }
-  echo "ok ($code): $*"
-}
+source "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/expect.sh"
+command=(quantize)
 
 python3 "$project/tests/cli/llama_checkpoint.py" small --shards 2 || exit 1
 calibration=small/calibration.safetensors

@@ -4,23 +4,8 @@ set -uo pipefail
 
 program=$1
 project=$2
-export INFEROMETER_ROOT=$project NO_COLOR=1
-work=$(mktemp -d)
-trap 'rm -rf -- "$work"' EXIT
-cd -- "$work" || exit 1
-failures=0
-
-fail() { failures=$((failures + 1)); printf 'FAILED: %s\n  %s\n' "$1" "$2"; }
-# expect EXIT_CODE WANTED_TEXT ARGUMENTS...: both streams together must hold the text (a regular expression).
-expect() {
-  local code=$1 text=$2 output actual
-  shift 2
-  output=$(timeout 120 "$program" "$@" 2>&1 </dev/null)
-  actual=$?
-  if [ "$actual" != "$code" ]; then fail "$*" "exit code $actual instead of $code; it said: $output"; return; fi
-  grep -qE -- "$text" <<<"$output" || { fail "$*" "wanted /$text/ in: $output"; return; }
-  echo "ok ($code): $*"
-}
+export INFEROMETER_ROOT=$project
+source "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/expect.sh"
 
 ok_rows() { grep -o '"status": *"ok"' "$1" | wc -l; }
 

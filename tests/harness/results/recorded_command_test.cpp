@@ -28,10 +28,10 @@ TEST_CASE("recorded command: no folder of the machine stands in it", "[results]"
   };
   CHECK(recorded({"run", "/p/experiments/a.json", "/elsewhere/b.json", "c.json"}, "") ==
         Words{"run", "experiments/a.json", "b.json", "c.json"});
-  CHECK(recorded({"run", "c.json", "-o", "/root/out/r.json", "--quick"}, "/root/out/r.json") ==
+  CHECK(recorded({"run", "c.json", "-o", "/far/out/r.json", "--quick"}, "/far/out/r.json") ==
         Words{"run", "c.json", "-o", "r.json", "--quick"});
-  CHECK(recorded({"run", "c.json", "-o/root/out/r.json"}, "/root/out/r.json") == Words{"run", "c.json", "-or.json"});
-  CHECK(recorded({"run", "c.json", "--output=/root/out/r/"}, "/root/out/r/") == Words{"run", "c.json", "--output=r/"});
+  CHECK(recorded({"run", "c.json", "-o/far/out/r.json"}, "/far/out/r.json") == Words{"run", "c.json", "-or.json"});
+  CHECK(recorded({"run", "c.json", "--output=/far/out/r/"}, "/far/out/r/") == Words{"run", "c.json", "--output=r/"});
   CHECK(recorded({"run", "c.json", "-o", "out"}, "out") == Words{"run", "c.json", "-o", "out"});
 }
 

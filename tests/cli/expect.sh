@@ -1,0 +1,20 @@
+# For the tests of the command line, which source it: a folder to work in, and `expect`. $program is what is tested;
+# `command` may hold words that come before the arguments of every call.
+export NO_COLOR=1
+command=()
+failures=0
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+cd -- "$work" || exit 1
+
+fail() { failures=$((failures + 1)); printf 'FAILED: %s\n  %s\n' "$1" "$2"; }
+# expect EXIT_CODE WANTED_TEXT ARGUMENTS...: both streams together must hold the text (a regular expression).
+expect() {
+  local code=$1 text=$2 output actual
+  shift 2
+  output=$(timeout 120 "$program" ${command[@]+"${command[@]}"} "$@" 2>&1 </dev/null)
+  actual=$?
+  if [ "$actual" != "$code" ]; then fail "$*" "exit code $actual instead of $code; it said: $output"; return; fi
+  grep -qE -- "$text" <<<"$output" || { fail "$*" "wanted /$text/ in: $output"; return; }
+  echo "ok ($code): $*"
+}
