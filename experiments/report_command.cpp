@@ -1,13 +1,15 @@
-// inferometer report: results files as Markdown tables.
+// inferometer report: results files as an HTML page or as Markdown tables.
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <string_view>
 #include <system_error>
 
 #include "experiments/command.hpp"
 #include "harness/results/file_write.hpp"
+#include "harness/results/html/report.hpp"
 #include "harness/results/markdown.hpp"
 #include "harness/sweep/json_reader.hpp"
 #include "harness/sweep/sweep.hpp"
@@ -20,6 +22,10 @@ namespace fs = std::filesystem;
 struct Typed {
   std::vector<std::string> files;
   std::string output;
+  bool markdown = false;
+
+  // The name of the output says what it is: a page where it is called so, else tables.
+  bool html() const { return !markdown && (output.ends_with(".html") || output.ends_with(".htm")); }
 };
 
 constexpr std::size_t kMaxResultsBytes = std::size_t{1} << 30;
@@ -35,8 +41,9 @@ void check_output(const Typed& typed) {
     if (fs::equivalent(typed.output, path, error)) refuse(" is one of the results; give another file with -o");
   std::string first_line;
   std::getline(std::ifstream(typed.output), first_line);
-  if (first_line != kReportHeading) {
-    refuse(" was not written by report (its first line is not '" + std::string(kReportHeading) +
+  const std::string_view heading = typed.html() ? kHtmlReportHeading : kReportHeading;
+  if (first_line != heading) {
+    refuse(" was not written by report (its first line is not '" + std::string(heading) +
            "'); remove it, or give another file with -o");
   }
 }
@@ -53,7 +60,7 @@ int report(const Typed& typed) {
   }
   std::string text;
   try {
-    text = markdown_report(results);
+    text = typed.html() ? html_report(results, built_in_parts()) : markdown_report(results);
   } catch (const std::runtime_error& error) {
     throw ConfigError("report: " + std::string(error.what()));
   }
@@ -73,10 +80,12 @@ int report(const Typed& typed) {
 
 Command add_report_command(CLI::App& program) {
   const auto typed = std::make_shared<Typed>();
-  CLI::App* app = program.add_subcommand("report", "Results files as Markdown tables");
+  CLI::App* app = program.add_subcommand("report", "Results files as an HTML page or as Markdown tables");
   app->add_option("FILE", typed->files, "Results files (JSON)")->required();
-  app->add_option("-o,--output", typed->output, "Write the tables to this file instead of standard output")
+  app->add_option("-o,--output", typed->output,
+                  "A page with charts where the name ends in .html; else Markdown tables (default: standard output)")
       ->check(not_empty());
+  app->add_flag("--markdown", typed->markdown, "Markdown tables, whatever the name of the output");
   return {app, [typed](const Arguments&) { return report(*typed); }};
 }
 

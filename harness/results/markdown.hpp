@@ -5,17 +5,12 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/results/json.hpp"
+#include "harness/results/report_file.hpp"
 
 namespace inferometer {
 
 // The first line of every report.
 inline constexpr std::string_view kReportHeading = "# Results";
-
-struct NamedResults {
-  std::string path;  // shown as the source of the numbers
-  Json json;         // schema inferometer.results/1
-};
 
 // A heading, and a section for each file: question, provenance, one line a problem and one column a variant, and the
 // reasons of all rows without a figure. Throws std::runtime_error naming the file when it is no results file, or one

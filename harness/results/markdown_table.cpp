@@ -15,7 +15,7 @@ namespace {
 using Cells = std::vector<std::string>;
 
 // Time, rate and speed-up of a row that is ok, the status of another.
-std::string figure(const MarkdownRow& row, const MetricColumns& metrics) {
+std::string figure(const ReportRow& row, const MetricColumns& metrics) {
   const Record& record = row.record;
   if (record.status != Status::ok || !record.timing) return markdown_cell(std::string(status_name(record.status)));
   std::string text = shown_time(record.timing->headline_ns);
@@ -26,18 +26,18 @@ std::string figure(const MarkdownRow& row, const MetricColumns& metrics) {
   return text;
 }
 
-Cells problem_cells(const MarkdownRow& row, const std::vector<std::string>& varying) {
+Cells problem_cells(const ReportRow& row, const std::vector<std::string>& varying) {
   Cells cells;
   for (const std::string& name : varying) cells.push_back(markdown_field(row, name));
   return cells;
 }
 
-std::string line_for_each_problem(const std::vector<MarkdownRow>& rows, const std::vector<std::string>& varying,
+std::string line_for_each_problem(const std::vector<ReportRow>& rows, const std::vector<std::string>& varying,
                                   const MetricColumns& metrics) {
   Cells variants;
   std::vector<Cells> problems;
-  std::map<std::pair<Cells, std::string>, const MarkdownRow*> by_place;  // (problem, variant)
-  for (const MarkdownRow& row : rows) {
+  std::map<std::pair<Cells, std::string>, const ReportRow*> by_place;  // (problem, variant)
+  for (const ReportRow& row : rows) {
     const std::string& variant = row.record.variant;
     Cells problem = problem_cells(row, varying);
     if (std::find(variants.begin(), variants.end(), variant) == variants.end()) variants.push_back(variant);
@@ -58,7 +58,7 @@ std::string line_for_each_problem(const std::vector<MarkdownRow>& rows, const st
   return text;
 }
 
-std::string line_for_each_row(const std::vector<MarkdownRow>& rows, const std::vector<std::string>& varying,
+std::string line_for_each_row(const std::vector<ReportRow>& rows, const std::vector<std::string>& varying,
                               const MetricColumns& metrics) {
   Cells names = varying;
   names.emplace_back("variant");
@@ -66,7 +66,7 @@ std::string line_for_each_row(const std::vector<MarkdownRow>& rows, const std::v
   for (const std::string& name : metrics.names) names.push_back(metric_label(name));
   if (metrics.first) names.emplace_back(metrics.time_label());
   std::string text = markdown_table_header(names);
-  for (const MarkdownRow& row : rows) {
+  for (const ReportRow& row : rows) {
     Cells cells = problem_cells(row, varying);
     cells.push_back(markdown_cell(row.record.variant));
     if (!metrics.first) cells.push_back(figure(row, metrics));
@@ -79,17 +79,17 @@ std::string line_for_each_row(const std::vector<MarkdownRow>& rows, const std::v
 
 }  // namespace
 
-std::string markdown_table(const std::vector<MarkdownRow>& rows, const std::vector<std::string>& varying,
+std::string markdown_table(const std::vector<ReportRow>& rows, const std::vector<std::string>& varying,
                            const MetricColumns& metrics) {
   return metrics.names.empty() ? line_for_each_problem(rows, varying, metrics)
                                : line_for_each_row(rows, varying, metrics);
 }
 
-bool is_speedup_shown(const MarkdownRow& row, const MetricColumns& metrics) {
+bool is_speedup_shown(const ReportRow& row, const MetricColumns& metrics) {
   return !metrics.first && row.record.status == Status::ok && row.record.timing && row.speedup && *row.speedup != 1;
 }
 
-std::string markdown_field(const MarkdownRow& row, const std::string& name) {
+std::string markdown_field(const ReportRow& row, const std::string& name) {
   const Value* value = field_in(row.record.problem, name);
   return value == nullptr ? "" : markdown_cell(*value);
 }

@@ -1,40 +1,16 @@
 #include "harness/results/results_file.hpp"
 
-#include <algorithm>
-#include <array>
 #include <fstream>
 #include <string_view>
 
 #include "harness/results/record_json.hpp"
+#include "harness/results/row_commands.hpp"
 
 namespace inferometer {
 namespace {
 
-struct Option {
-  std::string_view name;
-  bool changes_row;  // what a row measures; the others choose rows and files
-};
-
-// Options of `run` with a value, which is no option whatever it looks like.
-constexpr std::array<Option, 8> kOptionsWithValue{{{"--set", true},
-                                                   {"--seed", true},
-                                                   {"--variants", true},
-                                                   {"--device", true},
-                                                   {"--filter", false},
-                                                   {"--row", false},
-                                                   {"--output", false},
-                                                   {"-o", false}}};
-constexpr std::string_view kQuick = "--quick";
 constexpr std::string_view kSchema = "inferometer.results/1";
 constexpr std::string_view kAnySchema = "inferometer.results/";
-
-std::string shell_quoted(const std::string& word) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:+@%";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
 
 // The time of `timing` by the estimator that both sides have, where their headlines come from different ones: an
 // isolated time holds the launch, an amortized one does not.
@@ -73,23 +49,6 @@ std::optional<Speedup> speedup_in(const RecordsById& records, const SweepRow& ro
   return speedup(own->second, baseline->second);
 }
 
-std::string reproduce_line(const std::string& config_path, const std::string& row_id,
-                           const std::vector<std::string>& argv) {
-  std::string line = "./inferometer run " + shell_quoted(config_path) + " --row " + row_id;
-  for (std::size_t i = 0; i < argv.size(); ++i) {
-    const std::string& word = argv[i];
-    const std::string name = word.substr(0, word.find('='));
-    if (name == kQuick) line += " " + word;
-    const auto option = std::find_if(kOptionsWithValue.begin(), kOptionsWithValue.end(),
-                                     [&](const Option& known) { return known.name == name; });
-    if (option == kOptionsWithValue.end()) continue;
-    const bool next_is_value = word.size() <= name.size() + 1 && i + 1 < argv.size();  // "--seed 7", "--seed= 7"
-    if (option->changes_row) line += " " + shell_quoted(word) + (next_is_value ? " " + shell_quoted(argv[i + 1]) : "");
-    if (next_is_value) ++i;
-  }
-  return line;
-}
-
 Json results_json(const Sweep& sweep, const RunInfo& run, const RecordsById& records) {
   Json rows = Json::array();
   for (const SweepRow& row : sweep.rows) {
@@ -101,6 +60,7 @@ Json results_json(const Sweep& sweep, const RunInfo& run, const RecordsById& rec
     const auto interval = against ? against->interval : std::nullopt;
     json["speedup_ci"] = interval ? Json::array({interval->low, interval->high}) : Json(nullptr);
     json["reproduce"] = reproduce_line(sweep.path, row.id, run.argv);
+    json["profile"] = profile_line(text_from(json["reproduce"]));
     rows.push_back(std::move(json));
   }
   return {{"schema", kSchema},

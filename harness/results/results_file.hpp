@@ -28,10 +28,6 @@ using RecordsById = std::map<std::string, Record>;
 // Of `row` in this run; none without a baseline or where either has no time.
 std::optional<Speedup> speedup_in(const RecordsById& records, const SweepRow& row);
 
-// The command that measures one row again under the same conditions, from the command line of this run.
-std::string reproduce_line(const std::string& config_path, const std::string& row_id,
-                           const std::vector<std::string>& argv);
-
 struct RunInfo {
   std::string started_at;
   std::string finished_at;

@@ -137,6 +137,10 @@ expect 2 'UTF-8' run tiny.json --dry-run --filter $'variant == "\xff"'
 expect 0 '# Results' report out.json
 expect 0 '' report out.json -o report.md
 expect 0 '' report set.json -o report.md
+expect 0 '' report out.json set.json -o report.html
+expect 0 '' report out.json -o report.html
+grep -q '<h2>Does it run?</h2>' report.html || fail 'report' 'the page lacks its question'
+expect 2 'not written by report' report out.json -o report.html --markdown
 expect 2 'one of the results' report out.json -o out.json
 expect 2 'not written by report' report out.json -o tiny.json
 expect 2 'no file that a report could replace' report out.json -o results

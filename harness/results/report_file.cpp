@@ -1,0 +1,74 @@
+#include "harness/results/report_file.hpp"
+
+#include <stdexcept>
+
+#include "harness/results/record_json.hpp"
+#include "harness/results/summary.hpp"
+
+namespace inferometer {
+namespace {
+
+std::string provenance_of(const Json& json) {
+  const Json& environment = json.at("environment");
+  const Json& program = environment.at("program");
+  const Json& gpu = environment.at("gpu");
+  std::string text = gpu.is_null()
+                         ? environment.at("host").at("cpu_model").get<std::string>()
+                         : gpu.at("name").get<std::string>() + ", driver " + gpu.at("driver").get<std::string>() +
+                               ", CUDA " + gpu.at("cuda_runtime").get<std::string>();
+  text += "; " + json.at("started_at").get<std::string>().substr(0, 10) + "; commit " +
+          program.at("git_commit").get<std::string>().substr(0, 10);
+  if (program.at("git_dirty").get<bool>()) text += " with changes";
+  return text;
+}
+
+void require_one_operator(const std::vector<ReportRow>& rows) {
+  for (const ReportRow& row : rows) {
+    const std::string& first = rows.front().record.operator_name;
+    if (row.record.operator_name != first)
+      throw std::runtime_error("all rows must be of one operator, got " + first + " and " + row.record.operator_name);
+  }
+}
+
+void choose_columns(ReportFile& file, const Json& config) {
+  if (file.rows.empty()) return;
+  std::vector<const Fields*> problems;
+  std::vector<const Record*> records;
+  for (const ReportRow& row : file.rows) {
+    problems.push_back(&row.record.problem);
+    records.push_back(&row.record);
+  }
+  const std::string& operator_name = file.rows.front().record.operator_name;
+  file.fields = shown_fields(config, operator_name, problems);
+  file.metrics = metric_columns(operator_name, records);
+}
+
+}  // namespace
+
+ReportFile read_report_file(const NamedResults& source) {
+  try {
+    if (text_from(source.json.at("schema")) != "inferometer.results/1")
+      throw std::runtime_error("its schema is another one");
+    const Json& config = source.json.at("config");
+    ReportFile file{.question = config.value("question", source.json.at("name").get<std::string>()),
+                    .baseline = baseline_variant(config),
+                    .provenance = provenance_of(source.json),
+                    .rows = {},
+                    .fields = {},
+                    .metrics = {}};
+    const Json& rows = source.json.at("rows");
+    if (!rows.is_array()) throw std::runtime_error("rows must be a list, got " + std::string(rows.type_name()));
+    for (const Json& row : rows) {
+      const Json& speedup = row.at("speedup");
+      file.rows.push_back({.record = record_from_json(row),
+                           .speedup = speedup.is_number() ? std::optional(speedup.get<double>()) : std::nullopt});
+    }
+    require_one_operator(file.rows);
+    choose_columns(file, config);
+    return file;
+  } catch (const std::exception& e) {
+    throw std::runtime_error(source.path + " is no inferometer.results/1 file: " + e.what());
+  }
+}
+
+}  // namespace inferometer
