@@ -72,10 +72,6 @@ StoredTensor divided(const TensorView& norm, const std::vector<float>& scales) {
   return stored;
 }
 
-bool is_plain_float(TensorType type) {
-  return type == TensorType::f16 || type == TensorType::bf16 || type == TensorType::f32;
-}
-
 }  // namespace
 
 std::optional<QuantizationMethod> parse_method(std::string_view name) {

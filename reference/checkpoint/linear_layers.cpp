@@ -7,6 +7,7 @@
 #include "harness/operator/nearest_word.hpp"
 #include "harness/sweep/glob.hpp"
 #include "harness/sweep/sweep.hpp"
+#include "reference/checkpoint/tensor_values.hpp"
 
 namespace inferometer {
 namespace {
@@ -20,7 +21,7 @@ std::string_view last_part(std::string_view name) {
 
 bool is_linear(const TensorView& tensor) {
   if (tensor.shape.size() != 2 || tensor.data.empty() || !tensor.name.ends_with(kWeight)) return false;
-  if (tensor.type != TensorType::f16 && tensor.type != TensorType::bf16 && tensor.type != TensorType::f32) return false;
+  if (!is_plain_float(tensor.type)) return false;
   const std::string_view layer = tensor.name.substr(0, tensor.name.size() - kWeight.size());
   const std::string_view last = last_part(layer);
   return layer.find("embed") == std::string_view::npos && last != "wte" && last != "wpe";

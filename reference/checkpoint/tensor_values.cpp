@@ -21,9 +21,12 @@ std::vector<float> converted(std::span<const std::byte> bytes, const Convert& co
 
 }  // namespace
 
+bool is_plain_float(TensorType type) {
+  return type == TensorType::f16 || type == TensorType::bf16 || type == TensorType::f32;
+}
+
 bool has_float_values(TensorType type) {
-  return type == TensorType::f16 || type == TensorType::bf16 || type == TensorType::f32 ||
-         type == TensorType::f8_e4m3 || type == TensorType::f8_e5m2;
+  return is_plain_float(type) || type == TensorType::f8_e4m3 || type == TensorType::f8_e5m2;
 }
 
 std::vector<float> float_values(const TensorView& tensor, std::uint64_t begin, std::uint64_t count) {

@@ -16,6 +16,9 @@ namespace inferometer {
 // Whether the type holds numbers that a float holds exactly: F16, BF16, F32, F8_E4M3, F8_E5M2.
 bool has_float_values(TensorType type);
 
+// F16, BF16 or F32: what weights, activations and norms of models are held in before anything is quantised.
+bool is_plain_float(TensorType type);
+
 // Elements begin, ..., begin + count - 1 of such a tensor. Throws std::invalid_argument for another type, or elements
 // that it does not have.
 std::vector<float> float_values(const TensorView& tensor, std::uint64_t begin, std::uint64_t count);

@@ -12,8 +12,6 @@
 namespace inferometer {
 namespace {
 
-constexpr double kRetries[] = {0.01, 0.1, 1.0};
-
 std::string text(double value) {
   std::string digits = std::to_string(value);
   digits.erase(digits.find_last_not_of('0') + 1);
@@ -74,7 +72,7 @@ class Inverse {
 
 std::optional<double> factorize_with_retries(Inverse& inverse, const ColumnPlan& plan, double damping, int threads) {
   if (inverse.factorize(plan, damping, threads)) return damping;
-  for (const double retry : kRetries)
+  for (const double retry : kGptqDampingRetries)
     if (retry > damping && inverse.factorize(plan, retry, threads)) return retry;
   return std::nullopt;
 }

@@ -14,11 +14,13 @@
 
 namespace inferometer {
 
+// Tried one after the other, those that are greater than the damping asked for, where H cannot be factorised with it.
+inline constexpr double kGptqDampingRetries[] = {0.01, 0.1, 1.0};
+
 struct GptqSettings {
   QuantizerGrid grid = {};
-  // Added to the diagonal of H, as a share of its mean over live inputs. Should the factorisation fail, the next
-  // greater of 0.01, 0.1 and 1 is tried, with a warning; after the last one weights are rounded to nearest, with a
-  // warning.
+  // Added to the diagonal of H, as a share of its mean over live inputs. Should the factorisation fail, a retry comes
+  // with a warning; after the last one weights are rounded to nearest, with a warning.
   double damping = 0.01;
   ColumnOrder order = ColumnOrder::given;
   // Grids from the weights as given, before any update; else from the weights as updated when their group's turn comes.

@@ -6,6 +6,7 @@
 #include "harness/operator/generate.hpp"
 #include "harness/operator/parallel.hpp"
 #include "reference/matmul/weights.hpp"
+#include "reference/weight_quantization/file_layer.hpp"
 
 namespace inferometer {
 namespace {
@@ -83,9 +84,15 @@ OwnedMatrix activations(const Problem& p, std::int64_t first, std::int64_t count
 
 }  // namespace
 
-std::vector<std::string> layer_source_names() { return {"synthetic", "synthetic_uncorrelated"}; }
+std::vector<std::string> synthetic_source_names() { return {"synthetic", "synthetic_uncorrelated"}; }
+
+bool is_synthetic_source(const std::string& source) {
+  const std::vector<std::string> names = synthetic_source_names();
+  return std::find(names.begin(), names.end(), source) != names.end();
+}
 
 std::shared_ptr<const LayerSource> open_layer(const Problem& problem) {
+  if (!is_synthetic_source(problem.source)) return open_file_layer(problem);
   if (problem.source == "synthetic_uncorrelated") return std::make_shared<UncorrelatedLayer>(problem);
   return std::make_shared<SyntheticLayer>(problem);
 }

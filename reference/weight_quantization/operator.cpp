@@ -1,10 +1,16 @@
 // weight_quantization: its fields, and a method's result as a tensor.
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
+#include "harness/operator/nearest_word.hpp"
 #include "harness/operator/operator.hpp"
+#include "reference/checkpoint/checkpoint_error.hpp"
+#include "reference/weight_quantization/file_layer.hpp"
 #include "reference/weight_quantization/layer_source.hpp"
 #include "reference/weight_quantization/problem.hpp"
 #include "reference/weight_quantization/result_audit.hpp"
@@ -18,15 +24,27 @@ using Tensors = WeightQuantizationTensors;
 
 constexpr std::int64_t kMostFeatures = std::int64_t{1} << 20;
 
+bool is_a_file(const std::string& source) {
+  std::error_code absent;  // then it is none
+  return source.ends_with(".safetensors") || std::filesystem::is_directory(source, absent);
+}
+
 const std::vector<Field<Problem>> kFields = {
     {.name = "source",
      .member = &Problem::source,
-     .doc = "where the layer comes from: synthetic (weights with heavy tails, activations with outlier channels and "
-            "correlation) or synthetic_uncorrelated (one input a token, so that no method can beat rounding by moving "
-            "errors); no model's",
-     .words = layer_source_names()},
-    {.name = "n", .member = &Problem::n, .doc = "output features", .max = kMostFeatures},
-    {.name = "k", .member = &Problem::k, .doc = "input features", .max = kMostFeatures},
+     .doc = "where the layer comes from: a safetensors file or a model's folder; or, of no model, synthetic (weights "
+            "with heavy tails, activations with outlier channels and correlation) or synthetic_uncorrelated (one input "
+            "a token, so that no method can beat rounding by moving errors)"},
+    {.name = "tensor",
+     .member = &Problem::tensor,
+     .doc = "of a file: the weights, a matrix [n, k]",
+     .default_unsaid = true},
+    {.name = "activations",
+     .member = &Problem::activations,
+     .doc = "of a file: the safetensors file with the activations [tokens, k], under the tensor's name without .weight",
+     .default_unsaid = true},
+    {.name = "n", .member = &Problem::n, .doc = "output features; those of the tensor, if any", .max = kMostFeatures},
+    {.name = "k", .member = &Problem::k, .doc = "input features; those of the tensor, if any", .max = kMostFeatures},
     {.name = "bits", .member = &Problem::bits, .doc = "bits of a code: 2 to 8", .min = 2, .max = 8},
     {.name = "group_size",
      .member = &Problem::group_size,
@@ -60,7 +78,38 @@ const std::vector<Field<Problem>> kFields = {
      .min = 0},
 };
 
+// A file knows its sizes; what is wrong with one is for `validate` to say.
+void complete(Problem& p) {
+  if (is_synthetic_source(p.source) || !is_a_file(p.source)) return;
+  try {
+    const LayerShapeInFile shape = layer_shape_in_file(p);
+    p.n = shape.n;
+    p.k = shape.k;
+  } catch (const CheckpointError&) {
+    return;
+  }
+}
+
+void validate_file(const Problem& p) {
+  if (!is_a_file(p.source))
+    throw ProblemError("source", "source must be a .safetensors file, a model's folder, or one of " +
+                                     joined(synthetic_source_names()) + ", got " + in_quotes(p.source));
+  if (p.tensor.empty()) throw ProblemError("tensor", "tensor must name the weights in " + p.source + ", got nothing");
+  if (p.activations.empty())
+    throw ProblemError("activations", "activations must name a safetensors file with what enters " +
+                                          in_quotes(p.tensor) + ", got nothing");
+  try {
+    open_layer(p);
+  } catch (const CheckpointError& error) {
+    throw ProblemError("source", error.what());
+  }
+}
+
 void validate(const Problem& p) {
+  if (!is_synthetic_source(p.source)) return validate_file(p);
+  for (const auto& [field, text] : {std::pair("tensor", &p.tensor), std::pair("activations", &p.activations)})
+    if (!text->empty())
+      throw ProblemError(field, std::string(field) + " must be empty for a synthetic layer, got " + in_quotes(*text));
   if (p.source == "synthetic_uncorrelated" && p.calibration_tokens < p.k)
     throw ProblemError("calibration_tokens", "calibration_tokens must be at least k (" + std::to_string(p.k) +
                                                  ") without correlation, for each token has one input, got " +
@@ -134,15 +183,15 @@ std::vector<Metric> metrics(const Problem& p, const Inputs&, std::span<const voi
 const RegisterOperator<WeightQuantization> registered{{
     .summary = "what a quantiser makes of a linear layer: errors of weights and outputs, bits a weight, time",
     .fields = kFields,
+    .complete = &complete,
     .validate = &validate,
     .tensors = &tensors,
     .add_contents = &add_contents,
     .bind = &bind,
     .work = &work,
     .expect = &expect,
-    .reference =
-        "shape; codes on their grid; objectives from the activations; cpu.rtn row by row; cpu.gptq up to k = 512 by "
-        "Optimal Brain Quantization",
+    .reference = "shape; codes on their grid; objectives from the activations; rtn row by row; gptq up to k = 512 by "
+                 "Optimal Brain Quantization",
     .tolerance = &tolerance,
     .audit = &audit,
     .metrics = &metrics,

@@ -1,7 +1,7 @@
 // weight_quantization: what a quantiser makes of one linear layer: how far its weights and, with inputs that it was not
 // calibrated on, its outputs are from full precision, at how many bits a weight and in what time.
 //
-// A variant is a method and calls itself "cpu.<method>": it quantises W and writes what it made (result_tensor.hpp).
+// A variant is a method, its name the part behind the dot: it quantises W and writes what it made (result_tensor.hpp).
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,8 @@ namespace inferometer {
 
 struct WeightQuantizationProblem {
   std::string source = "synthetic";        // where the layer comes from (layer_source.hpp)
+  std::string tensor;                      // of a model's files: the name of W
+  std::string activations;                 // of a model's files: the safetensors file with x
   std::int64_t n = 512;                    // output features
   std::int64_t k = 512;                    // input features
   std::int64_t bits = 4;                   // of a code

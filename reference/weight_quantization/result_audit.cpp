@@ -167,12 +167,12 @@ std::string wrong_objective(const QuantizerResult& result, Layer& layer) {
          std::to_string(counted);
 }
 
-std::string audit_gptq(const Problem& p, std::string_view variant, const QuantizerResult& result, Layer& layer) {
+std::string audit_gptq(const Problem& p, std::string_view method, const QuantizerResult& result, Layer& layer) {
   const QuantizedWeights& q = result.weights;
   if (!result.damping) return {};  // rounded instead, with a warning
-  if (p.source == "synthetic_uncorrelated" && q.group_index.empty() && variant != "cpu.gptq_search")
+  if (p.source == "synthetic_uncorrelated" && q.group_index.empty() && method != "gptq_search")
     return unlike(q, layer.rounded(), "rounded to nearest");
-  if (variant != "cpu.gptq" || p.k > kMostRecountedInputs) return {};
+  if (method != "gptq" || p.k > kMostRecountedInputs) return {};
   const MatrixXd& x = layer.calibration();
   Calibration calibration{.k = p.k, .tokens = p.calibration_tokens};
   const MatrixXd h = x.transpose() * x / static_cast<double>(p.calibration_tokens);
@@ -197,18 +197,19 @@ std::string audit_result(const Problem& p, std::string_view variant, std::span<c
   if (std::string sentence = off_grid(q); !sentence.empty()) return sentence;
   if (std::string sentence = wrong_inputs(q); !sentence.empty()) return sentence;
   Layer layer(p);
-  if (variant == "cpu.rtn") {
+  const std::string_view method = variant.substr(variant.find('.') + 1);
+  if (method == "rtn") {
     if (std::string sentence = not_nearest(q, layer.w()); !sentence.empty()) return sentence;
     return unlike(q, layer.rounded(), "rounded by itself");
   }
-  if (variant == "cpu.rtn_search") return worse_groups(q, layer);
+  if (method == "rtn_search") return worse_groups(q, layer);
   if (std::string sentence = wrong_objective(result, layer); !sentence.empty()) return sentence;
-  if (variant == "cpu.awq") {
+  if (method == "awq") {
     const double rounded = layer.objective(layer.rounded());
     if (*result.objective > rounded * (1 + kSameObjective))
       return "the objective is " + std::to_string(*result.objective) + ", that of rounding " + std::to_string(rounded);
   }
-  if (variant.starts_with("cpu.gptq")) return audit_gptq(p, variant, result, layer);
+  if (method.starts_with("gptq")) return audit_gptq(p, method, result, layer);
   return {};
 }
 

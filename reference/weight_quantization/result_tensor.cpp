@@ -5,17 +5,15 @@
 #include <stdexcept>
 #include <string>
 
+#include "reference/weight_quantization/result_layout.hpp"
+
 namespace inferometer {
 namespace {
 
 using Problem = WeightQuantizationProblem;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr std::int64_t kFlags = 3;
-constexpr std::int64_t kDoubles = 4;
-constexpr std::int64_t kLimbs = 3;
-constexpr int kLimbBits = 22;
-constexpr std::uint64_t kLimbMask = (std::uint64_t{1} << kLimbBits) - 1;
+constexpr std::uint64_t kLimbMask = (std::uint64_t{1} << kResultLimbBits) - 1;
 
 GridFormat format_of(const Problem& p) {
   return {.bits = p.bits, .symmetric = p.symmetric, .scale_dtype = p.scale_dtype};
@@ -29,7 +27,8 @@ class Writer {
   void put(std::int64_t value) { elements_[next_++] = static_cast<std::int32_t>(value); }
   void put_double(double value) {
     const auto bits = std::bit_cast<std::uint64_t>(value);
-    for (int limb = 0; limb < kLimbs; ++limb) put(static_cast<std::int64_t>(bits >> (limb * kLimbBits) & kLimbMask));
+    for (int limb = 0; limb < kResultLimbs; ++limb)
+      put(static_cast<std::int64_t>(bits >> (limb * kResultLimbBits) & kLimbMask));
   }
 
  private:
@@ -52,8 +51,8 @@ class Reader {
   }
   double take_double() {
     std::uint64_t bits = 0;
-    for (int limb = 0; limb < kLimbs; ++limb)
-      bits |= (static_cast<std::uint64_t>(take()) & kLimbMask) << (limb * kLimbBits);
+    for (int limb = 0; limb < kResultLimbs; ++limb)
+      bits |= (static_cast<std::uint64_t>(take()) & kLimbMask) << (limb * kResultLimbBits);
     return std::bit_cast<double>(bits);
   }
   std::optional<double> take_optional() {
@@ -68,9 +67,7 @@ class Reader {
 
 }  // namespace
 
-std::int64_t result_elements(const Problem& p) {
-  return kResultKnown + kFlags + kDoubles * kLimbs + p.n * p.k + 2 * p.n * p.groups() + 2 * p.k;
-}
+std::int64_t result_elements(const Problem& p) { return ResultLayout(p).elements; }
 
 void write_result(const Problem& p, const MethodResult& result, std::span<std::int32_t> elements) {
   const QuantizerResult& made = result.quantized;

@@ -18,8 +18,6 @@
 
 namespace inferometer {
 
-inline constexpr std::int64_t kResultKnown = 3;  // n, k, groups: the same whatever the method
-
 std::int64_t result_elements(const WeightQuantizationProblem& problem);
 
 struct MethodResult {
