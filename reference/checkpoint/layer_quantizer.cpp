@@ -1,9 +1,7 @@
 #include "reference/checkpoint/layer_quantizer.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
+#include <cstring>
 #include <utility>
 
 #include "harness/operator/nearest_word.hpp"
@@ -16,26 +14,8 @@
 namespace inferometer {
 namespace {
 
-constexpr std::array<std::pair<QuantizationMethod, std::string_view>, 3> kMethods{
-    {{QuantizationMethod::rtn, "rtn"}, {QuantizationMethod::gptq, "gptq"}, {QuantizationMethod::awq, "awq"}}};
-
-constexpr std::int64_t kHeldOutShare = 8;  // an eighth of the tokens measures the error and calibrates nothing
-
-FloatMatrix matrix(const std::vector<float>& values, std::int64_t rows, std::int64_t columns) {
-  return {.data = values.data(), .rows = rows, .columns = columns};
-}
-
-// The first tokens calibrate, the others measure.
-struct Tokens {
-  FloatMatrix calibrating;
-  FloatMatrix held_out;
-};
-
-Tokens split(const LayerInputs& inputs) {
-  const std::int64_t held_out = std::max<std::int64_t>(1, inputs.tokens / kHeldOutShare);
-  const std::int64_t calibrating = inputs.tokens - held_out;
-  return {.calibrating = {.data = inputs.values.data(), .rows = calibrating, .columns = inputs.k},
-          .held_out = {.data = inputs.values.data() + calibrating * inputs.k, .rows = held_out, .columns = inputs.k}};
+FloatMatrix matrix(const std::vector<float>& values, const LayerShape& shape) {
+  return {.data = values.data(), .rows = shape.n, .columns = shape.k};
 }
 
 // Rows first, ..., first + count - 1 as a layer of its own.
@@ -74,25 +54,12 @@ StoredTensor divided(const TensorView& norm, const std::vector<float>& scales) {
 
 }  // namespace
 
-std::optional<QuantizationMethod> parse_method(std::string_view name) {
-  for (const auto& [method, known] : kMethods)
-    if (known == name) return method;
-  return std::nullopt;
-}
-
-std::string_view method_name(QuantizationMethod method) { return kMethods.at(static_cast<std::size_t>(method)).second; }
-
 LayerQuantizer::LayerQuantizer(const ModelFiles& model, const SafetensorsFile* calibration, QuantizationMethod method,
                                const QuantizationSettings& settings, const WeightFormat& format, int threads)
-    : model_(model),
-      calibration_(calibration),
-      method_(method),
-      settings_(settings),
-      format_(format),
-      threads_(threads) {}
+    : tensors_(model, calibration), method_(method), settings_(settings), format_(format), threads_(threads) {}
 
 LayerShape LayerQuantizer::shape(const std::string& layer) const {
-  const TensorView weight = model_.tensor(layer + ".weight");
+  const TensorView weight = tensors_.weight(layer);
   // Loaders keep compressed-tensors' scales in the type of the model, and would round others; the kernels for the other
   // formats take F16.
   const bool bf16 = &format_ == &kCompressedTensorsFormat && weight.type == TensorType::bf16;
@@ -108,34 +75,13 @@ bool LayerQuantizer::scales_norm(const LayerGroup& group) const {
 
 void LayerQuantizer::check(const LayerGroup& group) const {
   for (const std::string& layer : group.layers) {
-    const std::string name = layer + ".weight";
-    const LayerShape form = shape(layer);
-    if (const auto sentence = format_.unsupported(form))
-      throw QuantizationError("tensor " + in_quotes(name) + " cannot be stored as " + std::string(format_.name) + ": " +
-                              *sentence);
-    const std::vector<float> values = weights(layer);
-    require_finite(name, matrix(values, form.n, form.k));
-    if (calibration_ == nullptr) continue;
-    const TensorEntry* const entry = calibration_entry(group, layer);
-    if (entry == nullptr)
-      throw QuantizationError(calibration_->path() + ": has no tensor " + in_quotes(layer) +
-                              " with the activations of that layer");
-    const TensorView tensor = calibration_->view(*entry);
-    if (!is_plain_float(tensor.type) || tensor.shape.size() != 2 ||
-        tensor.shape[1] != static_cast<std::uint64_t>(form.k) || tensor.shape[0] < 2)
-      throw QuantizationError(calibration_->path() + ": tensor " + in_quotes(entry->name) + " must be [tokens, " +
-                              std::to_string(form.k) + "] of F16, BF16 or F32, with two tokens or more");
-    if (entry->name == layer) {
-      const LayerInputs inputs = activations(*entry);
-      require_finite(entry->name, matrix(inputs.values, inputs.tokens, inputs.k));
-    }
+    if (const auto sentence = format_.unsupported(shape(layer)))
+      throw QuantizationError("tensor " + in_quotes(layer + ".weight") + " cannot be stored as " +
+                              std::string(format_.name) + ": " + *sentence);
+    tensors_.check_weights(layer);
+    if (tensors_.has_activations()) tensors_.check_activations(group, layer);
   }
-  if (!scales_norm(group)) return;
-  const TensorView norm = model_.tensor(group.norm);
-  const std::int64_t k = shape(group.layers.front()).k;
-  if (!is_plain_float(norm.type) || norm.shape.size() != 1 || norm.shape[0] != static_cast<std::uint64_t>(k))
-    throw QuantizationError("tensor " + in_quotes(group.norm) + " must be [" + std::to_string(k) +
-                            "] of F16, BF16 or F32: the layers after it have as many inputs");
+  if (scales_norm(group)) tensors_.check_norm(group);
 }
 
 GroupResult LayerQuantizer::quantize(const LayerGroup& group) const {
@@ -153,45 +99,51 @@ GroupResult LayerQuantizer::quantize(const LayerGroup& group) const {
   return result;
 }
 
+QuantizerGrid LayerQuantizer::grid_for(const LayerShape& shape) const {
+  return {.format = {.bits = settings_.bits, .symmetric = settings_.symmetric, .scale_dtype = shape.scale_dtype},
+          .group_size = settings_.group_size};
+}
+
+QuantizerResult LayerQuantizer::quantize_one(const FloatMatrix& weights, const Calibration& calibration,
+                                             const QuantizerGrid& grid) const {
+  switch (method_) {
+    case QuantizationMethod::rtn: return quantize_rounding(weights, grid, threads_);
+    // Nothing is known to take 1 / s, so that s = 1 and only clips are looked for.
+    case QuantizationMethod::awq: return quantize_awq(weights, calibration, {.grid = grid, .ratios = 1}, threads_);
+    case QuantizationMethod::gptq: break;
+  }
+  QuantizerResult result = quantize_gptq(weights, calibration, {.grid = grid}, threads_);
+  if (calibration.tokens < weights.columns)
+    result.weights.warnings.push_back("calibrated with " + std::to_string(calibration.tokens) + " tokens for " +
+                                      std::to_string(weights.columns) +
+                                      " inputs: gptq fits its weights to so few, and may be worse than rtn on others");
+  return result;
+}
+
 void LayerQuantizer::quantize_each(const LayerGroup& group, GroupResult& result) const {
   LayerInputs inputs;
   const TensorEntry* summed = nullptr;  // the activations that `calibration` is of
   Calibration calibration;
   for (const std::string& layer : group.layers) {
     const LayerShape form = shape(layer);
-    const std::vector<float> values = weights(layer);
-    const FloatMatrix w = matrix(values, form.n, form.k);
-    const QuantizerGrid grid{
-        .format = {.bits = settings_.bits, .symmetric = settings_.symmetric, .scale_dtype = form.scale_dtype},
-        .group_size = settings_.group_size};
+    const std::vector<float> values = tensors_.weights(layer);
+    const FloatMatrix w = matrix(values, form);
     const QuantizerClock clock;
-    if (calibration_ != nullptr) {
-      const TensorEntry* const entry = calibration_entry(group, layer);
+    if (tensors_.has_activations()) {
+      const TensorEntry* const entry = tensors_.activations_entry(group, layer);
       if (entry != summed) {
-        inputs = activations(*entry);
-        if (method_ != QuantizationMethod::rtn) calibration = calibrate(split(inputs).calibrating, threads_);
+        inputs = tensors_.activations(*entry);
+        if (method_ != QuantizationMethod::rtn) calibration = calibrate(inputs.calibrating(), threads_);
         summed = entry;
       }
     }
-    auto quantized = [&]() -> QuantizerResult {
-      switch (method_) {
-        case QuantizationMethod::rtn: return quantize_rounding(w, grid, threads_);
-        case QuantizationMethod::gptq: return quantize_gptq(w, calibration, {.grid = grid}, threads_);
-        // Nothing is known to take 1 / s, so that s = 1 and only clips are looked for.
-        case QuantizationMethod::awq: return quantize_awq(w, calibration, {.grid = grid, .ratios = 1}, threads_);
-      }
-      throw std::logic_error("quantize_each: unknown method");
-    }();
-    if (method_ == QuantizationMethod::gptq && calibration.tokens < form.k)
-      quantized.weights.warnings.push_back(
-          "calibrated with " + std::to_string(calibration.tokens) + " tokens for " + std::to_string(form.k) +
-          " inputs: gptq fits its weights to so few, and may be worse than rtn on others");
+    const QuantizerResult quantized = quantize_one(w, calibration, grid_for(form));
     LayerReport report{.layer = layer, .n = form.n, .k = form.k, .objective = quantized.objective};
     report.damping = quantized.damping;
     report.seconds = clock.seconds();
     report.weight_rel_error = weight_rel_error(quantized.weights, w, threads_);
-    if (calibration_ != nullptr)
-      report.output_rel_error = output_rel_error(quantized.weights, w, split(inputs).held_out, threads_);
+    if (tensors_.has_activations())
+      report.output_rel_error = output_rel_error(quantized.weights, w, inputs.held_out(), threads_);
     add_layer(layer, quantized.weights, std::move(report), result);
   }
 }
@@ -201,17 +153,15 @@ void LayerQuantizer::quantize_together(const LayerGroup& group, GroupResult& res
   const LayerShape first = shape(group.layers.front());
   std::vector<float> stacked;
   for (const std::string& layer : group.layers) {
-    const std::vector<float> values = weights(layer);
+    const std::vector<float> values = tensors_.weights(layer);
     stacked.insert(stacked.end(), values.begin(), values.end());
   }
   const std::int64_t rows = static_cast<std::int64_t>(stacked.size()) / first.k;
-  const LayerInputs inputs = activations(*calibration_entry(group, group.layers.front()));
-  const QuantizerGrid grid{
-      .format = {.bits = settings_.bits, .symmetric = settings_.symmetric, .scale_dtype = first.scale_dtype},
-      .group_size = settings_.group_size};
+  const LayerInputs inputs = tensors_.activations(*tensors_.activations_entry(group, group.layers.front()));
   const QuantizerClock clock;
-  const Calibration calibration = calibrate(split(inputs).calibrating, threads_);
-  const QuantizerResult quantized = quantize_awq(matrix(stacked, rows, first.k), calibration, {.grid = grid}, threads_);
+  const Calibration calibration = calibrate(inputs.calibrating(), threads_);
+  const QuantizerResult quantized = quantize_awq({.data = stacked.data(), .rows = rows, .columns = first.k},
+                                                 calibration, {.grid = grid_for(first)}, threads_);
   const double seconds = clock.seconds();
   const std::vector<float>& scales = quantized.weights.input_scales;
   std::int64_t row = 0;
@@ -223,7 +173,7 @@ void LayerQuantizer::quantize_together(const LayerGroup& group, GroupResult& res
     const FloatMatrix w{.data = stacked.data() + row * first.k, .rows = n, .columns = first.k};
     LayerReport report{.layer = layer, .n = n, .k = first.k};
     report.weight_rel_error = weight_rel_error(part, w, threads_);
-    report.output_rel_error = output_rel_error(part, w, split(inputs).held_out, threads_);
+    report.output_rel_error = output_rel_error(part, w, inputs.held_out(), threads_);
     report.objective = quantized.objective;
     report.seconds = seconds * static_cast<double>(n) / static_cast<double>(rows);
     part.input_scales.clear();  // into the norm, below
@@ -231,7 +181,7 @@ void LayerQuantizer::quantize_together(const LayerGroup& group, GroupResult& res
     row += n;
   }
   const std::vector<float> ones(static_cast<std::size_t>(first.k), 1.0F);
-  result.tensors.push_back(divided(model_.tensor(group.norm), scales.empty() ? ones : scales));
+  result.tensors.push_back(divided(tensors_.norm(group), scales.empty() ? ones : scales));
 }
 
 void LayerQuantizer::add_layer(const std::string& layer, const QuantizedWeights& quantized, LayerReport report,
@@ -240,30 +190,6 @@ void LayerQuantizer::add_layer(const std::string& layer, const QuantizedWeights&
   report.warnings = quantized.warnings;
   for (StoredTensor& tensor : format_.store(layer, quantized)) result.tensors.push_back(std::move(tensor));
   result.layers.push_back(std::move(report));
-}
-
-std::vector<float> LayerQuantizer::weights(const std::string& layer) const {
-  const TensorView tensor = model_.tensor(layer + ".weight");
-  std::vector<float> values = float_values(tensor, 0, tensor.shape[0] * tensor.shape[1]);
-  model_.release(tensor);
-  return values;
-}
-
-// A layer's own tensor or, of layers that read the same input, that of the first one that has one.
-const TensorEntry* LayerQuantizer::calibration_entry(const LayerGroup& group, const std::string& layer) const {
-  if (const TensorEntry* const own = calibration_->find(layer)) return own;
-  for (const std::string& other : group.layers)
-    if (const TensorEntry* const shared = calibration_->find(other)) return shared;
-  return nullptr;
-}
-
-LayerInputs LayerQuantizer::activations(const TensorEntry& entry) const {
-  const TensorView tensor = calibration_->view(entry);
-  LayerInputs inputs{.values = float_values(tensor, 0, tensor.shape[0] * tensor.shape[1]),
-                     .tokens = static_cast<std::int64_t>(tensor.shape[0]),
-                     .k = static_cast<std::int64_t>(tensor.shape[1])};
-  calibration_->release(tensor);
-  return inputs;
 }
 
 }  // namespace inferometer

@@ -2,21 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "reference/checkpoint/linear_layers.hpp"
+#include "reference/checkpoint/layer_tensors.hpp"
+#include "reference/checkpoint/quantization_method.hpp"
 #include "reference/checkpoint/weight_format.hpp"
+#include "reference/weight_quantization/quantizer.hpp"
 
 namespace inferometer {
-
-enum class QuantizationMethod : std::uint8_t { rtn, gptq, awq };
-
-std::optional<QuantizationMethod> parse_method(std::string_view name);
-std::string_view method_name(QuantizationMethod method);
 
 // What quantising did to one layer.
 struct LayerReport {
@@ -30,13 +25,6 @@ struct LayerReport {
   double bits_effective = 0;
   double seconds = 0;  // its share of its group's
   std::vector<std::string> warnings = {};
-};
-
-// Activations [tokens, k].
-struct LayerInputs {
-  std::vector<float> values = {};
-  std::int64_t tokens = 0;
-  std::int64_t k = 0;
 };
 
 struct GroupResult {
@@ -61,17 +49,15 @@ class LayerQuantizer {
   GroupResult quantize(const LayerGroup& group) const;
 
  private:
-  std::vector<float> weights(const std::string& layer) const;
-  const TensorEntry* calibration_entry(const LayerGroup& group, const std::string& layer) const;
-  LayerInputs activations(const TensorEntry& entry) const;
-
+  QuantizerGrid grid_for(const LayerShape& shape) const;
+  QuantizerResult quantize_one(const FloatMatrix& weights, const Calibration& calibration,
+                               const QuantizerGrid& grid) const;
   void quantize_each(const LayerGroup& group, GroupResult& result) const;
   void quantize_together(const LayerGroup& group, GroupResult& result) const;
   void add_layer(const std::string& layer, const QuantizedWeights& quantized, LayerReport report,
                  GroupResult& result) const;
 
-  const ModelFiles& model_;
-  const SafetensorsFile* calibration_;
+  LayerTensors tensors_;
   QuantizationMethod method_;
   QuantizationSettings settings_;
   const WeightFormat& format_;

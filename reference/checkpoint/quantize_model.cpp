@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <system_error>
 #include <utility>
 
-#include "harness/operator/nearest_word.hpp"
 #include "harness/results/file_write.hpp"
 #include "harness/results/sha256.hpp"
 #include "harness/sweep/json_reader.hpp"
 #include "harness/sweep/sweep.hpp"
-#include "reference/checkpoint/quantize_journal.hpp"
+#include "reference/checkpoint/quantization_report.hpp"
 #include "reference/weight_quantization/quantizer.hpp"
 
 namespace inferometer {
@@ -20,21 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kWeights = "model.safetensors";
-constexpr const char* kJournal = "model.safetensors.journal";
-constexpr const char* kReport = "quantization_report.json";
 constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
-
-// Tokenizers, templates, settings for generation: what makes the folder a model. Weights in other forms are left out.
-constexpr std::array<const char*, 6> kCopiedEndings{".json", ".txt", ".model", ".jinja", ".tiktoken", ".py"};
-
-bool is_copied(const fs::path& file, const std::vector<TextFile>& configs) {
-  const std::string name = file.filename().string();
-  const auto has_name = [&](const TextFile& config) { return config.name == name; };
-  if (name.ends_with(".index.json") || name == kReport || std::any_of(configs.begin(), configs.end(), has_name))
-    return false;
-  return std::find(kCopiedEndings.begin(), kCopiedEndings.end(), file.extension().string()) != kCopiedEndings.end();
-}
 
 std::string config_text(const std::string& folder) {
   const std::string path = (fs::path(folder) / "config.json").string();
@@ -52,42 +38,6 @@ bool has_plain_norms(const std::string& config, const std::string& path) {
   return std::find(kPlain.begin(), kPlain.end(), type) != kPlain.end();
 }
 
-Json to_json(const LayerReport& layer) {
-  Json json{{"layer", layer.layer},
-            {"out_features", layer.n},
-            {"in_features", layer.k},
-            {"weight_rel_error", layer.weight_rel_error},
-            {"output_rel_error", or_null(layer.output_rel_error)},
-            {"objective", or_null(layer.objective)},
-            {"damping", or_null(layer.damping)},
-            {"bits_effective", layer.bits_effective},
-            {"seconds", layer.seconds},
-            {"warnings", layer.warnings}};
-  null_non_finite(json);
-  return json;
-}
-
-// What a run that fails takes back. The writer does so for its own file.
-class LeftBehind {
- public:
-  LeftBehind(QuantizeJournal* journal, std::string folder) : journal_(journal), folder_(std::move(folder)) {}
-  ~LeftBehind() {
-    if (kept_) return;
-    if (journal_ != nullptr) journal_->remove();
-    std::error_code not_empty;  // others' files stay, and so does the folder then
-    if (!folder_.empty()) fs::remove(folder_, not_empty);
-  }
-  LeftBehind(const LeftBehind&) = delete;
-  LeftBehind& operator=(const LeftBehind&) = delete;
-
-  void keep() { kept_ = true; }
-
- private:
-  QuantizeJournal* journal_;
-  std::string folder_;
-  bool kept_ = false;
-};
-
 std::uint64_t bytes_of(const std::vector<TensorPlan>& tensors) {
   std::uint64_t bytes = 0;
   for (const TensorPlan& tensor : tensors) bytes += tensor_bits(tensor.type, tensor.shape).value_or(0) / 8;
@@ -96,9 +46,10 @@ std::uint64_t bytes_of(const std::vector<TensorPlan>& tensors) {
 
 }  // namespace
 
-ModelQuantization::ModelQuantization(QuantizeRequest request) : request_(std::move(request)), model_(request_.input) {
+ModelQuantization::ModelQuantization(QuantizeRequest request)
+    : request_(std::move(request)), folder_(request_.output), model_(request_.input) {
   check_request();
-  check_folder();
+  folder_.check(model_.folder(), request_.resume);
   if (!request_.calibration.empty()) calibration_.emplace(request_.calibration);
   layers_ = choose_layers(model_, request_.layers);
   groups_ = group_layers(model_, layers_.chosen);
@@ -127,26 +78,6 @@ void ModelQuantization::check_request() const {
                       " needs --calibration FILE, the activations that layers see: a safetensors file with a tensor "
                       "[tokens, in_features] under each layer's name; --method rtn needs none");
 }
-
-void ModelQuantization::check_folder() const {
-  std::error_code absent;  // a folder that is not there yet is made later
-  const fs::path folder(request_.output);
-  if (fs::exists(folder, absent) && !fs::is_directory(folder, absent))
-    throw ConfigError("quantize: " + request_.output + " is no folder; give another with -o");
-  if (fs::equivalent(folder, model_.folder(), absent))
-    throw ConfigError("quantize: " + request_.output + " holds the model itself; give another folder with -o");
-  if (fs::exists(folder / kWeights, absent))
-    throw ConfigError("quantize: " + path(kWeights) + " is there already; remove it, or give another folder with -o");
-  const bool begun = fs::exists(folder / kJournal, absent);
-  if (request_.resume && !begun)
-    throw ConfigError("quantize: there is nothing to resume in " + request_.output + ": " + kJournal + " is missing");
-  if (!request_.resume && begun)
-    throw ConfigError("quantize: " + request_.output +
-                      " holds a quantisation that was interrupted; --resume goes on with it, removing " + kJournal +
-                      " gives it up");
-}
-
-std::string ModelQuantization::path(const char* name) const { return (fs::path(request_.output) / name).string(); }
 
 std::vector<TensorPlan> ModelQuantization::plan() const {
   std::vector<TensorPlan> tensors;
@@ -188,12 +119,10 @@ std::string ModelQuantization::fingerprint() const {
 
 Json ModelQuantization::run(const Progress& progress) {
   const QuantizerClock clock;
-  std::error_code error;
-  const bool made_folder = fs::create_directories(request_.output, error);
-  if (error) throw_io_error(request_.output, "cannot be made", error.value());
-  QuantizeJournal journal(path(kJournal));
+  const bool made_folder = folder_.make();
+  QuantizeJournal journal(folder_.journal_path());
   LeftBehind left(request_.resume ? nullptr : &journal, made_folder ? request_.output : "");
-  SafetensorsWriter writer(path(kWeights), plan(), {{"format", "pt"}},
+  SafetensorsWriter writer(folder_.weights_path(), plan(), {{"format", "pt"}},
                            request_.resume ? SafetensorsWriter::Start::resume : SafetensorsWriter::Start::fresh);
   std::map<std::size_t, Json> done;
   if (request_.resume) {
@@ -220,8 +149,8 @@ Json ModelQuantization::run(const Progress& progress) {
     }
   }
   Json json = report(reports, clock.seconds());
-  write_files();
-  write_file_atomically(path(kReport), json.dump(2) + "\n");
+  folder_.write_files(configs_, request_.input);
+  write_file_atomically(folder_.report_path(), json.dump(2) + "\n");
   writer.finish();
   journal.remove();
   left.keep();
@@ -247,30 +176,16 @@ std::vector<Json> ModelQuantization::take(std::size_t group, const Json& reports
   return reports.get<std::vector<Json>>();
 }
 
-void ModelQuantization::write_files() const {
-  for (const TextFile& file : configs_) write_file_atomically(path(file.name.c_str()), file.text);
-  if (!fs::is_directory(request_.input)) return;  // a file alone: what lies beside it need not be its own
-  for (const auto& entry : fs::directory_iterator(request_.input))
-    if (entry.is_regular_file() && is_copied(entry.path(), configs_))
-      fs::copy_file(entry.path(), path(entry.path().filename().c_str()), fs::copy_options::overwrite_existing);
-}
-
 Json ModelQuantization::report(const std::vector<Json>& layer_reports, double seconds) const {
-  std::uint64_t before = 0;
-  for (const std::string& name : model_.names()) before += model_.tensor(name).data.size();
-  Json json{{"schema", "inferometer.quantization/1"},
-            {"method", method_name(request_.method)},
-            {"format", request_.format->name},
-            {"bits", request_.settings.bits},
-            {"group_size", request_.settings.group_size},
-            {"symmetric", request_.settings.symmetric},
-            {"bytes_before", before},
-            {"bytes_after", bytes_of(plan())},
-            {"seconds", seconds},
-            {"threads", request_.threads}};
-  json["layers"] = layer_reports;
-  json["kept_layers"] = layers_.kept;
-  return json;
+  ModelFigures figures{.method = request_.method,
+                       .format = std::string(request_.format->name),
+                       .settings = request_.settings,
+                       .bytes_after = bytes_of(plan()),
+                       .seconds = seconds,
+                       .threads = request_.threads,
+                       .kept_layers = layers_.kept};
+  for (const std::string& name : model_.names()) figures.bytes_before += model_.tensor(name).data.size();
+  return quantization_report(figures, layer_reports);
 }
 
 }  // namespace inferometer

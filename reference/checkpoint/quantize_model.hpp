@@ -12,6 +12,7 @@
 
 #include "harness/results/json.hpp"
 #include "reference/checkpoint/layer_quantizer.hpp"
+#include "reference/checkpoint/output_folder.hpp"
 #include "reference/checkpoint/quantization_config.hpp"
 #include "reference/checkpoint/quantize_journal.hpp"
 
@@ -50,16 +51,14 @@ class ModelQuantization {
 
  private:
   void check_request() const;
-  void check_folder() const;
-  std::string path(const char* name) const;
   std::vector<TensorPlan> plan() const;
   std::string fingerprint() const;
   std::vector<Json> quantize(std::size_t group, SafetensorsWriter& writer, QuantizeJournal& journal) const;
   std::vector<Json> take(std::size_t group, const Json& reports, SafetensorsWriter& writer) const;  // done earlier
-  void write_files() const;
   Json report(const std::vector<Json>& layer_reports, double seconds) const;
 
   QuantizeRequest request_;
+  OutputFolder folder_;
   ModelFiles model_;
   std::optional<SafetensorsFile> calibration_;
   LinearLayers layers_;

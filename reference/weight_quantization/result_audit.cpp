@@ -12,7 +12,8 @@
 namespace inferometer {
 namespace {
 
-using Eigen::MatrixXd;
+// Row by row, as layers and results lie in memory.
+using MatrixXd = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Problem = WeightQuantizationProblem;
 
 constexpr std::int64_t kMostRecountedInputs = 512;  // k^3 on one thread
