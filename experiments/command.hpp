@@ -21,6 +21,7 @@ Command add_list_command(CLI::App& program);
 Command add_report_command(CLI::App& program);
 Command add_compare_command(CLI::App& program);
 Command add_quantize_command(CLI::App& program);
+Command add_doctor_command(CLI::App& program);
 
 // Refuses '' where it would mean the same as no option at all.
 CLI::Validator not_empty();

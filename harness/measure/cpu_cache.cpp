@@ -72,6 +72,16 @@ std::size_t last_level_cache_bytes() {
   return total > 0 ? total : kUnknownCacheBytes;
 }
 
+void read_lines(std::span<const std::byte> all, int threads) {
+  std::uint64_t sum = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : sum)
+  {
+    const auto slice = thread_slice(all, omp_get_thread_num(), omp_get_num_threads());
+    for (std::size_t i = 0; i < slice.size(); i += kLineBytes) sum += std::to_integer<std::uint64_t>(slice[i]);
+  }
+  asm volatile("" : : "r"(sum));  // used: the loop stays
+}
+
 CpuCacheClear::CpuCacheClear(HostMemory& memory, std::size_t cache_bytes, int threads)
     : memory_(memory), bytes_(4 * cache_bytes), threads_(threads) {}
 
@@ -89,15 +99,6 @@ std::span<std::byte> CpuCacheClear::buffer() {
   return {buffer_, bytes_};
 }
 
-void CpuCacheClear::clear() {
-  const std::span<const std::byte> all = buffer();
-  std::uint64_t sum = 0;
-#pragma omp parallel num_threads(threads_) reduction(+ : sum)
-  {
-    const auto slice = thread_slice(all, omp_get_thread_num(), omp_get_num_threads());
-    for (std::size_t i = 0; i < slice.size(); i += kLineBytes) sum += std::to_integer<std::uint64_t>(slice[i]);
-  }
-  asm volatile("" : : "r"(sum));  // used: the loop stays
-}
+void CpuCacheClear::clear() { read_lines(buffer(), threads_); }
 
 }  // namespace inferometer

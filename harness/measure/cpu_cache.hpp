@@ -12,6 +12,9 @@ namespace inferometer {
 // L3 each, and a launch on all of them has all of those.
 std::size_t last_level_cache_bytes();
 
+// Reads every cache line of `all` on `threads` threads.
+void read_lines(std::span<const std::byte> all, int threads);
+
 // Clears the caches by reading four times their size, on all threads.
 class CpuCacheClear {
  public:

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/measure/gpu_state.hpp"
+
 namespace inferometer {
 
 class Nvml {
@@ -24,6 +26,8 @@ class Nvml {
   // Flags of a timing for each reason that holds the SM clock back right now: "power_limited", "thermally_limited",
   // "slowed_by_hardware".
   std::vector<std::string> clock_limits() const;
+
+  std::optional<GpuState> state() const;  // none without the library
 
  private:
   struct Library;

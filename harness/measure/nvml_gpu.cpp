@@ -1,7 +1,9 @@
 #include "harness/measure/nvml.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
 namespace inferometer {
@@ -10,12 +12,22 @@ namespace {
 // The few declarations of nvml.h that are used; the header is not part of every toolkit installation.
 using NvmlDevice = struct nvmlDevice_st*;
 constexpr int kNvmlSuccess = 0;
+constexpr int kNvmlInsufficientSize = 7;
 constexpr int kNvmlClockSm = 1;
+constexpr int kNvmlClockMemory = 2;
+constexpr int kNvmlTemperatureGpu = 0;
 constexpr unsigned long long kSoftwarePowerCap = 0x4;
 constexpr unsigned long long kHardwareSlowdown = 0x8;
 constexpr unsigned long long kSoftwareThermal = 0x20;
 constexpr unsigned long long kHardwareThermal = 0x40;
 constexpr unsigned long long kHardwarePowerBrake = 0x80;
+
+struct NvmlProcess {
+  unsigned pid;
+  unsigned long long used_bytes;
+  unsigned gpu_instance;
+  unsigned compute_instance;
+};
 
 struct CloseLibrary {
   void operator()(void* handle) const noexcept { dlclose(handle); }
@@ -32,10 +44,35 @@ struct Nvml::Library {
   int (*get_max_clock)(NvmlDevice, int, unsigned*) = nullptr;
   int (*get_power_limit)(NvmlDevice, unsigned*) = nullptr;
   int (*get_clock_limits)(NvmlDevice, unsigned long long*) = nullptr;
+  int (*get_clock)(NvmlDevice, int, unsigned*) = nullptr;
+  int (*get_temperature)(NvmlDevice, int, unsigned*) = nullptr;
+  int (*get_power)(NvmlDevice, unsigned*) = nullptr;
+  int (*get_persistence)(NvmlDevice, unsigned*) = nullptr;
+  int (*get_processes)(NvmlDevice, unsigned*, NvmlProcess*) = nullptr;
 
   template <class Function>
   void find(Function*& function, const char* name) const {
     function = reinterpret_cast<Function*>(dlsym(handle.get(), name));
+  }
+
+  // The one figure that `function` writes; none where it is missing or refuses.
+  template <class Function, class... Choice>
+  std::optional<unsigned> figure(Function* function, Choice... choice) const {
+    unsigned value = 0;
+    if (function == nullptr || function(device, choice..., &value) != kNvmlSuccess) return std::nullopt;
+    return value;
+  }
+
+  std::optional<int> other_processes() const {
+    if (get_processes == nullptr) return std::nullopt;
+    std::array<NvmlProcess, 64> processes{};
+    auto count = static_cast<unsigned>(processes.size());
+    const int code = get_processes(device, &count, processes.data());
+    if (code == kNvmlInsufficientSize) return static_cast<int>(count);  // more than anyone need count
+    if (code != kNvmlSuccess) return std::nullopt;
+    const auto own = static_cast<unsigned>(getpid());
+    return static_cast<int>(std::count_if(processes.begin(), processes.begin() + count,
+                                          [&](const NvmlProcess& process) { return process.pid != own; }));
   }
 };
 
@@ -52,6 +89,11 @@ Nvml::Nvml(const std::string& pci_bus_id) : library_(std::make_unique<Library>()
     library_->find(library_->get_clock_limits, "nvmlDeviceGetCurrentClocksEventReasons");
     if (library_->get_clock_limits == nullptr)  // its name before driver 535
       library_->find(library_->get_clock_limits, "nvmlDeviceGetCurrentClocksThrottleReasons");
+    library_->find(library_->get_clock, "nvmlDeviceGetClockInfo");
+    library_->find(library_->get_temperature, "nvmlDeviceGetTemperature");
+    library_->find(library_->get_power, "nvmlDeviceGetPowerUsage");
+    library_->find(library_->get_persistence, "nvmlDeviceGetPersistenceMode");
+    library_->find(library_->get_processes, "nvmlDeviceGetComputeRunningProcesses_v3");
   }
   if (init == nullptr || get_handle == nullptr || library_->shutdown == nullptr || init() != kNvmlSuccess) {
     library_.reset();
@@ -101,6 +143,22 @@ std::vector<std::string> Nvml::clock_limits() const {
   if ((reasons & (kSoftwareThermal | kHardwareThermal)) != 0) flags.emplace_back("thermally_limited");
   if ((reasons & (kHardwareSlowdown | kHardwarePowerBrake)) != 0) flags.emplace_back("slowed_by_hardware");
   return flags;
+}
+
+std::optional<GpuState> Nvml::state() const {
+  if (!library_) return std::nullopt;
+  const auto integer = [](std::optional<unsigned> value) {
+    return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
+  };
+  GpuState state;
+  if (const auto mode = library_->figure(library_->get_persistence)) state.persistence = *mode != 0;
+  state.sm_mhz = integer(library_->figure(library_->get_clock, kNvmlClockSm));
+  state.memory_mhz = integer(library_->figure(library_->get_clock, kNvmlClockMemory));
+  state.temperature_c = integer(library_->figure(library_->get_temperature, kNvmlTemperatureGpu));
+  if (const auto milliwatts = library_->figure(library_->get_power)) state.power_w = *milliwatts / 1000.0;
+  state.other_processes = library_->other_processes();
+  state.clock_limits = clock_limits();
+  return state;
 }
 
 }  // namespace inferometer

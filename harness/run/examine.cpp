@@ -1,0 +1,37 @@
+#include "harness/run/examine.hpp"
+
+namespace inferometer {
+namespace {
+
+// Noise first, on a rested device; the ceilings end with what draws the most power.
+Examination examine(Device& device, CacheCheck (*check_cache_of)(Device&)) {
+  Examination measured;
+  measured.noise = device.measure_noise();
+  try {
+    measured.cache = check_cache_of(device);
+  } catch (const OutOfMemory& error) {
+    measured.cache_absent = error.what();
+  }
+  measured.ceilings = device.measure_ceilings();
+  return measured;
+}
+
+}  // namespace
+
+Diagnosis examine_machine(int gpu_ordinal) {
+  Diagnosis diagnosis;
+  diagnosis.host = read_host_info();
+  diagnosis.host_state = read_host_state();
+  diagnosis.gpu_at_rest = read_gpu_state(gpu_ordinal);
+  const std::unique_ptr<Device> host = make_cpu_device(0);
+  diagnosis.threads_used = host->launch().threads;
+  diagnosis.cpu = examine(*host, &check_cpu_cache);
+  const std::unique_ptr<Device> gpu = make_gpu_device(gpu_ordinal, diagnosis.gpu_absent);
+  if (gpu == nullptr) return diagnosis;
+  diagnosis.gpu = gpu->gpu();
+  diagnosis.gpu_measured = examine(*gpu, &check_gpu_cache);
+  diagnosis.gpu_after_ceilings = read_gpu_state(gpu_ordinal);
+  return diagnosis;
+}
+
+}  // namespace inferometer
