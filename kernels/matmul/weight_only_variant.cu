@@ -56,7 +56,11 @@ void allow_shared_memory(const State& state) {
                            ? reinterpret_cast<const void*>(few_tokens_kernel_for<T, kBits>(plain, plan.token_tiles))
                            : reinterpret_cast<const void*>(weight_only_wgmma_kernel_for<T, kBits>(plain, plan.shape));
   require_sm90_code(kernel, "the weight-only matmul kernel");
-  INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.smem_bytes));
+  // Of the function, which problems of other sizes share: never less than what another one was prepared with.
+  cudaFuncAttributes allowed{};
+  INFEROMETER_CUDA_CHECK(cudaFuncGetAttributes(&allowed, kernel));
+  if (plan.smem_bytes > allowed.maxDynamicSharedSizeBytes)
+    INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.smem_bytes));
 }
 
 template <class T, int kBits>
@@ -119,6 +123,13 @@ std::shared_ptr<void> prepare_weight_only(const MatmulProblem& p, const MatmulTe
   state->plan = make_weight_only_plan(state->weights.shape, p.m, current_gpu_limits());
   with_format(p, [&]<class T, int kBits>() { allow_shared_memory<T, kBits>(*state); });
   INFEROMETER_CUDA_CHECK(cudaStreamSynchronize(launch.stream));  // launches may come on another stream
+  return state;
+}
+
+std::shared_ptr<void> replan_weight_only(const MatmulProblem& p, const std::shared_ptr<void>& packed) {
+  auto state = std::make_shared<State>(*static_cast<const State*>(packed.get()));
+  state->plan = make_weight_only_plan(state->weights.shape, p.m, current_gpu_limits());
+  with_format(p, [&]<class T, int kBits>() { allow_shared_memory<T, kBits>(*state); });
   return state;
 }
 

@@ -17,6 +17,10 @@ std::optional<std::string> weight_only_unsupported(const MatmulProblem& p, int b
 std::shared_ptr<void> prepare_weight_only(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch,
                                           Allocator& allocator);
 
+// A state for another number of tokens p.m over the weights of `packed`, itself a state for the same n, k and format:
+// nothing is packed again.
+std::shared_ptr<void> replan_weight_only(const MatmulProblem& p, const std::shared_ptr<void>& packed);
+
 // X and Y may lie elsewhere than when the weights were packed.
 void run_weight_only(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch);
 

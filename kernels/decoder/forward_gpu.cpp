@@ -1,0 +1,213 @@
+#include "kernels/decoder/forward_gpu.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cmath>
+
+#include "harness/operator/cuda_check.cuh"
+#include "kernels/decoder/next_token.hpp"
+#include "kernels/decoder/residual_norm.hpp"
+#include "kernels/decoder/rope_append.hpp"
+#include "kernels/decoder/step_kernels.hpp"
+#include "kernels/decoder/swiglu.hpp"
+
+namespace inferometer::decoder {
+namespace {
+
+template <class T>
+T* as(const std::shared_ptr<void>& memory) {
+  return static_cast<T*>(memory.get());
+}
+
+__half* halves(const std::shared_ptr<void>& memory) { return as<__half>(memory); }
+
+std::shared_ptr<void> allocate_pool(const KvPoolShape& shape, Stream stream, Allocator& allocator) {
+  auto pool = allocator.allocate(static_cast<std::size_t>(shape.bytes()), "kv_pool");
+  INFEROMETER_CUDA_CHECK(cudaMemsetAsync(pool.get(), 0, static_cast<std::size_t>(shape.bytes()), stream));
+  return pool;
+}
+
+}  // namespace
+
+ForwardStep ForwardStep::of(const StepPlan& plan) {
+  return {.tokens = plan.tokens,
+          .single_rows = plan.single_rows,
+          .longest_single = plan.longest_single,
+          .samples = std::ssize(plan.places),
+          .chunks = plan.chunks() > 0 ? &plan : nullptr};
+}
+
+ForwardStep ForwardStep::padded(const StepPlan& plan, std::int64_t rows) {
+  return {.tokens = rows, .single_rows = rows, .longest_single = length_bucket(plan.longest_single), .samples = rows};
+}
+
+DecoderForward::DecoderForward(const DecoderWeights& weights, const DecoderConfig& config, const StepSizes& sizes,
+                               Stream stream, Allocator& allocator)
+    : shape_(weights.shape()),
+      config_(config),
+      sizes_(sizes),
+      stream_(stream),
+      allocator_(allocator),
+      pool_shape_(kv_pool_shape(shape_, config.kv_bits, config.block_size, config.num_blocks)),
+      pool_(allocate_pool(pool_shape_, stream, allocator)),
+      weights_(load_weights(weights, config.weight_bits, stream, allocator)),
+      products_(stream, allocator),
+      attention_(shape_, pool_shape_, pool(), config.kv_bits, sizes, stream, allocator) {
+  const auto half = [&](std::int64_t rows, std::int64_t columns) { return scratch(rows * columns, sizeof(__half)); };
+  const std::int64_t tokens = sizes.tokens;
+  residual_ = scratch(tokens * shape_.hidden, sizeof(float));
+  normed_ = half(tokens, shape_.hidden);
+  delta_ = half(tokens, shape_.hidden);
+  qkv_ = half(tokens, shape_.q_size() + 2 * shape_.kv_size());
+  q_ = half(tokens, shape_.q_size());
+  attended_ = half(tokens, shape_.q_size());
+  lse_ = scratch(tokens * shape_.q_heads, sizeof(float));
+  gate_up_ = half(tokens, 2 * shape_.intermediate);
+  active_ = half(tokens, shape_.intermediate);
+  last_ = half(sizes.rows, shape_.hidden);
+  logits_ = half(sizes.rows, shape_.vocabulary);
+  next_ = scratch(sizes.rows, sizeof(TokenId));
+  if (config.kv_bits != 16) {
+    k_new_ = half(tokens, shape_.kv_size());
+    v_new_ = half(tokens, shape_.kv_size());
+    blocks_ = scratch(tokens, sizeof(std::int32_t));
+    slots_ = scratch(tokens, sizeof(std::int32_t));
+  }
+  upload_turns(sizes.max_blocks * sizes.block_size);
+}
+
+std::shared_ptr<void> DecoderForward::scratch(std::int64_t elements, std::size_t element_bytes) {
+  const std::size_t bytes = static_cast<std::size_t>(elements) * element_bytes;
+  workspace_bytes_ += bytes;
+  auto memory = allocator_.allocate(bytes, "workspace");
+  INFEROMETER_CUDA_CHECK(cudaMemsetAsync(memory.get(), 0, bytes, stream_));
+  return memory;
+}
+
+// In f64: an f32 angle of position 10^5 would be off by 4e-3.
+void DecoderForward::upload_turns(std::int64_t positions) {
+  const std::int64_t pairs = shape_.head_dim / 2;
+  std::vector<float2> turns(static_cast<std::size_t>(positions * pairs));
+  for (std::int64_t pair = 0; pair < pairs; ++pair) {
+    const double frequency =
+        std::pow(shape_.rope_theta, -2.0 * static_cast<double>(pair) / static_cast<double>(shape_.head_dim));
+    for (std::int64_t position = 0; position < positions; ++position) {
+      const double angle = static_cast<double>(position) * frequency;
+      turns[static_cast<std::size_t>(position * pairs + pair)] = {static_cast<float>(std::cos(angle)),
+                                                                  static_cast<float>(std::sin(angle))};
+    }
+  }
+  turns_ = scratch(positions * pairs, sizeof(float2));
+  INFEROMETER_CUDA_CHECK(
+      cudaMemcpyAsync(turns_.get(), turns.data(), turns.size() * sizeof(float2), cudaMemcpyHostToDevice, stream_));
+  INFEROMETER_CUDA_CHECK(cudaStreamSynchronize(stream_));  // `turns` goes
+}
+
+void DecoderForward::prepare(const ForwardStep& step) {
+  for (const LayerWeights& layer : weights_.layers)
+    for (const Matrix* matrix : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down})
+      products_.prepare(*matrix, step.tokens);
+  if (step.samples > 0) products_.prepare(weights_.head, step.samples);
+  if (step.single_rows > 0) attention_.prepare_single(step.single_rows, step.longest_single);
+}
+
+void DecoderForward::run(const ForwardStep& step, const StepArrays& inputs, Stream stream) {
+  const auto norm = [&](const std::shared_ptr<void>& gain) {
+    return Norm{.gain = halves(gain),
+                .hidden = static_cast<std::int32_t>(shape_.hidden),
+                .eps = static_cast<float>(shape_.norm_eps)};
+  };
+  float* const residual = as<float>(residual_);
+  launch_embed_norm(inputs.ids, halves(weights_.embedding), residual, norm(weights_.layers.front().attention_norm),
+                    halves(normed_), step.tokens, stream);
+  if (config_.kv_bits != 16)
+    launch_place({.positions = inputs.positions,
+                  .rows = inputs.token_rows,
+                  .table = inputs.table,
+                  .max_blocks = static_cast<std::int32_t>(sizes_.max_blocks),
+                  .block_size = static_cast<std::int32_t>(sizes_.block_size),
+                  .spare_block = static_cast<std::int32_t>(pool_shape_.blocks),
+                  .blocks = as<std::int32_t>(blocks_),
+                  .slots = as<std::int32_t>(slots_)},
+                 step.tokens, stream);
+  for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
+    const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
+    if (layer > 0)
+      launch_add_norm(halves(delta_), residual, norm(weights.attention_norm), halves(normed_), step.tokens, stream);
+    run_attention(step, layer, inputs, stream);
+    launch_add_norm(halves(delta_), residual, norm(weights.mlp_norm), halves(normed_), step.tokens, stream);
+    run_mlp(weights, step.tokens, stream);
+  }
+  if (step.samples == 0) return;
+  launch_gather_norm(inputs.sample_tokens, halves(delta_), residual, norm(weights_.final_norm), halves(last_),
+                     step.samples, stream);
+  run_head(step, inputs, stream);
+}
+
+void DecoderForward::run_attention(const ForwardStep& step, std::int64_t layer, const StepArrays& inputs,
+                                   Stream stream) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  const bool quantized = config_.kv_bits != 16;
+  products_.run(weights.qkv, normed_.get(), qkv_.get(), step.tokens, stream);
+  RopeAppendArgs rope{.qkv = halves(qkv_),
+                      .bias = halves(weights.qkv_bias),
+                      .q_gain = halves(weights.q_norm),
+                      .k_gain = halves(weights.k_norm),
+                      .turns = as<float2>(turns_),
+                      .positions = inputs.positions,
+                      .q = halves(q_),
+                      .tokens = static_cast<std::int32_t>(step.tokens),
+                      .q_heads = static_cast<std::int32_t>(shape_.q_heads),
+                      .kv_heads = static_cast<std::int32_t>(shape_.kv_heads),
+                      .head_dim = static_cast<std::int32_t>(shape_.head_dim),
+                      .eps = static_cast<float>(shape_.norm_eps)};
+  if (quantized) {
+    rope.to = {.k = halves(k_new_), .v = halves(v_new_)};
+  } else {
+    rope.to = {.k = reinterpret_cast<__half*>(pool() + pool_shape_.k_at(layer)),
+               .v = reinterpret_cast<__half*>(pool() + pool_shape_.v_at(layer)),
+               .rows = inputs.token_rows,
+               .table = inputs.table,
+               .max_blocks = static_cast<std::int32_t>(sizes_.max_blocks),
+               .block_size = FastDivide(static_cast<std::uint32_t>(sizes_.block_size))};
+  }
+  launch_rope_append(rope, stream);
+  if (quantized)
+    attention_.append(k_new_.get(), v_new_.get(), as<std::int32_t>(blocks_), as<std::int32_t>(slots_), step.tokens,
+                      layer, stream);
+  const AttentionTensors singles{.q = q_.get(), .o = attended_.get(), .lse = as<float>(lse_)};
+  if (step.single_rows > 0)
+    attention_.run_single(step.single_rows, step.longest_single, layer, inputs, singles, stream);
+  if (step.chunks != nullptr)
+    attention_.run_chunks(*step.chunks, layer, inputs,
+                          {.q = halves(q_) + step.single_rows * shape_.q_size(),
+                           .o = halves(attended_) + step.single_rows * shape_.q_size(),
+                           .lse = as<float>(lse_) + step.single_rows * shape_.q_heads},
+                          stream);
+  products_.run(weights.o, attended_.get(), delta_.get(), step.tokens, stream);
+}
+
+void DecoderForward::run_mlp(const LayerWeights& weights, std::int64_t tokens, Stream stream) {
+  products_.run(weights.gate_up, normed_.get(), gate_up_.get(), tokens, stream);
+  launch_swiglu(halves(gate_up_), halves(active_), tokens, shape_.intermediate, stream);
+  products_.run(weights.down, active_.get(), delta_.get(), tokens, stream);
+}
+
+void DecoderForward::run_head(const ForwardStep& step, const StepArrays& inputs, Stream stream) {
+  products_.run(weights_.head, last_.get(), logits_.get(), step.samples, stream);
+  const NextTokenArgs args{.logits = logits(),
+                           .vocabulary = static_cast<std::int32_t>(shape_.vocabulary),
+                           .rows = static_cast<std::int32_t>(step.samples),
+                           .places = inputs.sample_places,
+                           .next = next()};
+  if (config_.sampling.temperature == 0) return launch_greedy(args, stream);
+  launch_top_p(args,
+               {.inverse_temperature = static_cast<float>(1 / config_.sampling.temperature),
+                .top_p = config_.sampling.top_p,
+                .keys = inputs.keys,
+                .tokens = inputs.sample_tokens,
+                .positions = inputs.positions},
+               stream);
+}
+
+}  // namespace inferometer::decoder
