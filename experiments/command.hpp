@@ -17,6 +17,7 @@ struct Command {
 };
 
 Command add_run_command(CLI::App& program);
+Command add_profile_command(CLI::App& program);
 Command add_list_command(CLI::App& program);
 Command add_report_command(CLI::App& program);
 Command add_compare_command(CLI::App& program);

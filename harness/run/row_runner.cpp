@@ -8,6 +8,7 @@
 
 #include "harness/judge/judge.hpp"
 #include "harness/measure/nvtx.hpp"
+#include "harness/measure/profiler.hpp"
 #include "harness/operator/registry.hpp"
 #include "harness/results/status.hpp"
 #include "harness/run/rates.hpp"
@@ -191,13 +192,7 @@ void RowRunner::measure(ResolvedRow& row, Device& device, MemoryLedger& ledger, 
   }
   {
     const Phase measuring(phase, "measure");
-    const auto launch = [&](int set, const Launch& own) { sets[static_cast<std::size_t>(set)]->launch(own); };
-    record.timing = device.time(launch, static_cast<int>(sets.size()), settings_.measure);
-    device.synchronize();
-    const bool rotates_out = sets.size() * input_bytes(row.specs) > 2 * device.cache_bytes();
-    if (record.timing->amortized)
-      record.timing->amortized->cache =
-          settings_.measure.cache == CacheMode::cold && rotates_out ? CacheMode::cold : CacheMode::warm;
+    time(row, device, sets, record);
   }
   {
     const Phase checking(phase, "check");
@@ -205,7 +200,24 @@ void RowRunner::measure(ResolvedRow& row, Device& device, MemoryLedger& ledger, 
     record.check->repeated_after_timing = true;
     if (record.status != Status::ok) return fail(record, record.status, "after timing: " + record.reason);
   }
-  add_rates(device, record);
+  if (record.timing) add_rates(device, record);
+}
+
+void RowRunner::time(const ResolvedRow& row, Device& device, const std::vector<std::unique_ptr<TensorSet>>& sets,
+                     Record& record) const {
+  if (settings_.profiled_launches > 0) {
+    const ProfiledPart profiled(row.variant->on_gpu());
+    for (int i = 0; i < settings_.profiled_launches; ++i) sets.front()->launch(device.launch());
+    device.synchronize();
+    return;
+  }
+  const auto launch = [&](int set, const Launch& own) { sets[static_cast<std::size_t>(set)]->launch(own); };
+  record.timing = device.time(launch, static_cast<int>(sets.size()), settings_.measure);
+  device.synchronize();
+  const bool rotates_out = sets.size() * input_bytes(row.specs) > 2 * device.cache_bytes();
+  if (record.timing->amortized)
+    record.timing->amortized->cache =
+        settings_.measure.cache == CacheMode::cold && rotates_out ? CacheMode::cold : CacheMode::warm;
 }
 
 double RowRunner::check(const ResolvedRow& row, Device& device, TensorSet& set, Record& record) {
@@ -244,7 +256,7 @@ std::vector<std::unique_ptr<TensorSet>> RowRunner::more_sets(const ResolvedRow& 
                                                              MemoryLedger& ledger, std::size_t set_bytes,
                                                              std::span<std::byte> workspace) const {
   std::vector<std::unique_ptr<TensorSet>> sets;
-  if (settings_.measure.cache == CacheMode::warm) return sets;
+  if (settings_.measure.cache == CacheMode::warm || settings_.profiled_launches > 0) return sets;
   const std::size_t rotated = std::max<std::size_t>(input_bytes(row.specs), 1);
   const std::size_t wanted = std::min(2 * device.cache_bytes() / rotated + 1, kMostSets);
   const auto budget = static_cast<std::size_t>(

@@ -29,6 +29,9 @@ class RowRunner {
     std::uint64_t seed = 1;
     MeasureConfig measure;
     Limits limits;
+    // For profilers: launch the row so many times, between cudaProfilerStart and Stop, instead of timing it. No other
+    // kernel runs among them, and the record has no timing.
+    int profiled_launches = 0;
   };
 
   // `gpu` is null where there is none; `report` says why. Device and report outlive the runner.
@@ -50,6 +53,9 @@ class RowRunner {
   double check(const ResolvedRow& row, Device& device, TensorSet& set, Record& record);
   std::vector<std::unique_ptr<TensorSet>> more_sets(const ResolvedRow& row, Device& device, MemoryLedger& ledger,
                                                     std::size_t set_bytes, std::span<std::byte> workspace) const;
+  // The measured phase: a timing, or launches for a profiler.
+  void time(const ResolvedRow& row, Device& device, const std::vector<std::unique_ptr<TensorSet>>& sets,
+            Record& record) const;
   void add_rates(const Device& device, Record& record) const;
   const std::vector<ExpectedSpan>& expected(const ResolvedRow& row, const Inputs& inputs);
 

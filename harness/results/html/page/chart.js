@@ -94,7 +94,6 @@ function xScaleOf(axis, title) {
 }
 
 function drawChart(canvas, {datasets, x, y, view, shownX}) {
-  const reduced = matchMedia('(prefers-reduced-motion: reduce)').matches;
   const tooltipLabel = ({dataset, raw}) => {
     if (!raw.row) return `${dataset.label}: ${view.shown(raw.y)}`;
     const near = uncertainty(raw.row);
@@ -104,7 +103,7 @@ function drawChart(canvas, {datasets, x, y, view, shownX}) {
     type: 'scatter',
     data: {datasets},
     options: {
-      responsive: true, maintainAspectRatio: false, animation: reduced ? false : {duration: 200},
+      responsive: true, maintainAspectRatio: false, animation: false,  // printing waits for none
       interaction: {mode: 'nearest', intersect: false}, scales: {x, y},
       plugins: {legend: {display: false},
                 tooltip: {callbacks: {label: tooltipLabel, title: ([item]) => shownX(item.raw)}}},

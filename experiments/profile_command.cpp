@@ -1,0 +1,121 @@
+// inferometer profile: one row under Nsight Systems or Nsight Compute.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <system_error>
+
+#include "experiments/command.hpp"
+#include "harness/operator/nearest_word.hpp"
+#include "harness/results/row_commands.hpp"
+#include "harness/results/status.hpp"
+#include "harness/run/profile.hpp"
+
+namespace inferometer {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Typed {
+  std::string config;
+  std::string tool;
+  std::string output;
+  SweepOptions sweep;
+  ProfileOptions profile;
+  bool print = false;
+};
+
+constexpr const char* kDefaultFolder = "inferometer-results";
+
+// The words that run the row without a tool: those typed, less the ones that choose and steer the tool.
+std::vector<std::string> own_words(const Typed& typed) {
+  std::vector<std::string> words{fs::read_symlink("/proc/self/exe").string(), "profile", typed.config};
+  words.insert(words.end(), {"--row", typed.sweep.row, "--launches", std::to_string(typed.profile.launches)});
+  words.insert(words.end(), {"--seed", std::to_string(typed.profile.seed)});
+  words.insert(words.end(), {"--device", std::to_string(typed.profile.device)});
+  for (const std::string& assignment : typed.sweep.set) words.insert(words.end(), {"--set", assignment});
+  for (const std::string& variant : typed.sweep.variants) words.insert(words.end(), {"--variants", variant});
+  if (typed.sweep.quick) words.emplace_back("--quick");
+  return words;
+}
+
+std::string line_of(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_quoted(word);
+  return line;
+}
+
+// Becomes the tool; returns only by throwing.
+[[noreturn]] void become(const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));  // execvp writes none
+  arguments.push_back(nullptr);
+  execvp(arguments.front(), arguments.data());
+  const std::string why = errno == ENOENT
+                              ? " is not on PATH; it comes with the CUDA Toolkit (nsight-systems, nsight-compute)"
+                              : " cannot be started: " + std::generic_category().message(errno);
+  throw ConfigError("profile: " + words.front() + why + "; the command is: " + line_of(words));
+}
+
+int run_row(const Sweep& sweep, const Typed& typed) {
+  const Record record = profile_row(sweep, typed.profile);
+  std::cout << record.operator_name << '/' << record.variant << '/' << record.id << ": " << status_name(record.status);
+  if (!record.reason.empty()) std::cout << ": " << record.reason;
+  if (record.status == Status::ok)
+    std::cout << ", launched " << typed.profile.launches << " times in the range measure";
+  std::cout << '\n';
+  return is_success(record.status) ? 0 : 1;
+}
+
+int profile(const Typed& typed) {
+  const Sweep sweep = load_sweep(typed.config, typed.sweep);
+  if (typed.tool.empty()) {
+    if (typed.print) throw ConfigError("profile: --print prints a tool's command: add --tool nsys or --tool ncu");
+    return run_row(sweep, typed);
+  }
+  const auto tool = parse_profile_tool(typed.tool);
+  if (!tool) throw ConfigError("profile: " + unknown_word("tool", typed.tool, {"nsys", "ncu"}));
+  const SweepRow& row = sweep.rows.front();
+  const std::string report =
+      typed.output.empty() ? (fs::path(kDefaultFolder) / (sweep.name + "." + row.id)).string() : typed.output;
+  const std::vector<std::string> words = tool_command(*tool, row, report, own_words(typed));
+  if (typed.print) {
+    std::cout << line_of(words) << '\n';
+    return 0;
+  }
+  std::error_code error;
+  if (const fs::path folder = fs::path(report).parent_path(); !folder.empty()) fs::create_directories(folder, error);
+  if (error) throw ConfigError("profile: the folder of " + report + " cannot be made: " + error.message());
+  std::cerr << "inferometer: " << line_of(words) << '\n';
+  become(words);
+}
+
+}  // namespace
+
+Command add_profile_command(CLI::App& program) {
+  const auto typed = std::make_shared<Typed>();
+  CLI::App* app = program.add_subcommand(
+      "profile",
+      "One row under nsys or ncu. Without --tool the row runs by itself, as the tools see it: few launches,\n"
+      "in this process, inside the NVTX range `measure` of the domain `inferometer`");
+  app->add_option("CONFIG", typed->config, "Sweep config (JSON)")->required();
+  app->add_option("--row", typed->sweep.row, "The row's id, or how it alone begins")->required()->check(not_empty());
+  app->add_option("--tool", typed->tool, "nsys or ncu")->check(not_empty());
+  app->add_flag("--print", typed->print, "Print the tool's command instead of running it");
+  app->add_option("-o,--output", typed->output,
+                  "The tool's report, without suffix (default: ./inferometer-results/NAME.ID)")
+      ->check(not_empty());
+  app->add_option("--launches", typed->profile.launches, "In the measured phase (default: 5)")
+      ->check(CLI::Range(1, 1000000));
+  app->add_option("--set", typed->sweep.set, "As for run")->allow_extra_args(false);
+  app->add_option("--variants", typed->sweep.variants, "As for run")->delimiter(',')->allow_extra_args(false);
+  app->add_flag("--quick", typed->sweep.quick, "As for run");
+  app->add_option("--seed", typed->profile.seed, "Seed of all inputs (default: 1)");
+  app->add_option("--device", typed->profile.device, "GPU, by its ordinal (default: 0)")->check(CLI::Range(0, 1023));
+  return {app, [typed](const Arguments&) { return profile(*typed); }};
+}
+
+}  // namespace inferometer

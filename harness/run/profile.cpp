@@ -1,0 +1,59 @@
+#include "harness/run/profile.hpp"
+
+#include "harness/operator/registry.hpp"
+#include "harness/run/session.hpp"
+
+namespace inferometer {
+namespace {
+
+bool on_gpu(const SweepRow& row) {
+  const Variant* variant = find_variant(row.operator_name, row.variant);
+  return variant != nullptr && variant->on_gpu();
+}
+
+// A GPU row is bounded by cudaProfilerStart and Stop, with which no other range can be confused; a CPU row, which calls
+// no CUDA, by its NVTX range.
+std::vector<std::string> nsys_command(const SweepRow& row, const std::string& report) {
+  std::vector<std::string> words{"nsys", "profile"};
+  if (on_gpu(row)) {
+    words.insert(words.end(), {"--trace=cuda,nvtx,cublas", "--capture-range=cudaProfilerApi"});
+  } else {
+    words.insert(words.end(), {"--trace=osrt,nvtx", "--sample=process-tree", "--capture-range=nvtx",
+                               "--nvtx-capture=measure@inferometer"});
+  }
+  words.insert(words.end(), {"--capture-range-end=stop", "--force-overwrite=true", "--output=" + report});
+  return words;
+}
+
+std::vector<std::string> ncu_command(const SweepRow& row, const std::string& report) {
+  if (!on_gpu(row))
+    throw ConfigError("profile: ncu looks at GPU kernels, and " + row.variant +
+                      " runs on the processors: take --tool nsys");
+  return {"ncu", "--set=full",        "--nvtx", "--nvtx-include=inferometer@measure/", "--profile-from-start=off",
+          "-f",  "--export=" + report};
+}
+
+}  // namespace
+
+Record profile_row(const Sweep& sweep, const ProfileOptions& options) {
+  SessionConfig config = session_config(sweep, options.seed, options.device);
+  config.row.profiled_launches = options.launches;
+  config.known = DeviceReport{};  // no ceilings: measuring them is no part of the row
+  Session session(config);
+  return session.run(sweep.rows.front(), [](std::string_view) {}).record;
+}
+
+std::optional<ProfileTool> parse_profile_tool(std::string_view name) {
+  if (name == "nsys") return ProfileTool::nsys;
+  if (name == "ncu") return ProfileTool::ncu;
+  return std::nullopt;
+}
+
+std::vector<std::string> tool_command(ProfileTool tool, const SweepRow& row, const std::string& report,
+                                      const std::vector<std::string>& program) {
+  std::vector<std::string> words = tool == ProfileTool::nsys ? nsys_command(row, report) : ncu_command(row, report);
+  words.insert(words.end(), program.begin(), program.end());
+  return words;
+}
+
+}  // namespace inferometer
