@@ -1,30 +1,29 @@
-// A model that computes nothing: how long a step would take, from coefficients fitted to measured kernels, so that any
+// A model that computes nothing: how long a step would take, from the rates of measured kernels, so that any
 // machine can study schedules.
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/serving/model.hpp"
+#include "reference/serving/problem.hpp"  // StepCost
 
 namespace inferometer {
 
-// Coefficients of a step's time, in ns; finite and not negative.
-struct StepCost {
-  double step_ns = 0;   // of every step: reading the weights, launches
-  double token_ns = 0;  // of each token, padding included: the matrix products, where they are bound by arithmetic
-  double key_ns = 0;    // of each cached token that a row reads: the KV cache's bytes
-  double pair_ns = 0;   // of each query with a key that it sees: attention's arithmetic in prompts
+// What a row costs by, or all of a batch: the sums in StepCost's formula.
+struct StepLoad {
+  std::int64_t sampled = 0;  // rows that sample
+  std::int64_t keys = 0;
+  std::int64_t pairs = 0;
+  bool has_prompt = false;  // a row of more than one token
 };
+StepLoad load_of(const StepRow& row);
+StepLoad load_of(const StepBatch& batch);
 
-// The time of a step: its rows at these costs. A row of n tokens behind p others reads p + n keys and has
-// n p + n (n + 1) / 2 pairs.
 double step_time_ns(const StepCost& cost, const StepBatch& batch);
 
 // Its next token is a hash of the sequence's id and the token's position: the same in every schedule.
 class CostModel : public ServingModel {
  public:
   explicit CostModel(const StepCost& cost);  // throws ProblemError naming the coefficient
-  std::int64_t step(const StepBatch& batch, std::span<TokenId> next) override;  // rounded to ns
+  StepTime step(const StepBatch& batch, std::span<TokenId> next) override;  // rounded to ns
 
  private:
   StepCost cost_;

@@ -141,6 +141,12 @@ void ServingEngine::count_slots() {
   ++ledger_.steps;
   ledger_.computed_tokens += batch_.tokens;
   ledger_.padding_tokens += batch_.padding_tokens;
+  const BlockPoolUsage usage = pool_.usage();
+  const std::int64_t taken =
+      config_.block_size * (reserves_maximum(config_.policy) ? reserved_blocks_ : usage.owned_blocks);
+  ledger_.kv_token_steps += usage.tokens;
+  ledger_.kv_taken_steps += taken;
+  ledger_.kv_taken_peak = std::max(ledger_.kv_taken_peak, taken);
 }
 
 }  // namespace inferometer

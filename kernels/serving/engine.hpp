@@ -26,7 +26,6 @@
 #include <vector>
 
 #include "kernels/serving/config.hpp"
-#include "kernels/serving/ledger.hpp"
 #include "kernels/serving/request.hpp"
 #include "kernels/serving/step_batch.hpp"
 

@@ -8,6 +8,12 @@
 
 namespace inferometer {
 
+struct StepTime {
+  std::int64_t ns = 0;       // by which the step moves the clock on, from the end of the step before
+  std::int64_t busy_ns = 0;  // of these, in which the model computed
+  std::int64_t host_ns = 0;  // of the others, between steps: scheduling, inputs, outputs
+};
+
 class ServingModel {
  public:
   ServingModel() = default;
@@ -16,9 +22,8 @@ class ServingModel {
   virtual ~ServingModel() = default;
 
   // Makes the copies, then computes the rows. `next` has an element for each row; those of rows that sample are set to
-  // their next token, others are left as they are. Returns the ns by which the step moves the clock on: measured, or
-  // computed; not negative.
-  virtual std::int64_t step(const StepBatch& batch, std::span<TokenId> next) = 0;
+  // their next token, others are left as they are. Returns how long it took: measured, or computed; not negative.
+  virtual StepTime step(const StepBatch& batch, std::span<TokenId> next) = 0;
 };
 
 }  // namespace inferometer

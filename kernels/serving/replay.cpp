@@ -30,7 +30,10 @@ Replay replay(const ServingConfig& config, ServingModel& model, std::span<const 
   std::int64_t now_ns = 0;
   std::size_t submitted = 0;
   while (submitted < requests.size() || engine.busy()) {
-    if (!engine.busy()) now_ns = std::max(now_ns, requests[submitted].arrival_ns);
+    if (!engine.busy() && requests[submitted].arrival_ns > now_ns) {
+      result.idle_ns += requests[submitted].arrival_ns - now_ns;
+      now_ns = requests[submitted].arrival_ns;
+    }
     for (; submitted < requests.size() && requests[submitted].arrival_ns <= now_ns; ++submitted) {
       try {
         engine.submit(requests[submitted]);
@@ -42,7 +45,10 @@ Replay replay(const ServingConfig& config, ServingModel& model, std::span<const 
     const StepBatch& batch = engine.begin_step();
     if (observe) observe(batch);
     next.assign(batch.rows.size(), 0);
-    now_ns += model.step(batch, next);
+    const StepTime time = model.step(batch, next);
+    now_ns += time.ns;
+    result.busy_ns += time.busy_ns;
+    result.host_ns += time.host_ns;
     engine.end_step(next, now_ns);
     std::ranges::move(engine.take_ended(), std::back_inserter(result.records));
   }

@@ -22,7 +22,10 @@ struct Replay {
   std::vector<RequestRecord> records;  // in the order of their ends
   std::vector<RefusedRequest> refused;
   ServingLedger ledger;
-  std::int64_t end_ns = 0;  // when the last step ended, or the last request came
+  std::int64_t end_ns = 0;   // when the last step ended, or the last request came
+  std::int64_t busy_ns = 0;  // of all steps
+  std::int64_t host_ns = 0;  // of all steps
+  std::int64_t idle_ns = 0;  // in which nothing ran
   bool operator==(const Replay&) const = default;
 };
 

@@ -1,6 +1,5 @@
 // Requests that are given up, at any point of their way.
 #include <cstdint>
-#include <random>
 #include <vector>
 
 #include "tests/kernels/serving/engine_runs.hpp"
@@ -112,44 +111,4 @@ TEST_CASE("serving: an id whose request is being aborted is not free before the 
   run.run();
   CHECK(run.records.at(1).outcome == RequestOutcome::completed);
   CHECK(run.records.at(2).outcome == RequestOutcome::completed);
-}
-
-TEST_CASE("serving: an engine that runs on with aborts and preemptions loses no block", "[serving][abort]") {
-  constexpr std::uint64_t kSeed = 7;
-  CAPTURE(kSeed);
-  for (const bool prefix_reuse : {false, true}) {
-    std::mt19937_64 random(kSeed);
-    const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };
-    ServingEngine engine({.slots = 8, .num_blocks = 50, .block_size = 4, .prefix_reuse = prefix_reuse});
-    CacheModel model(engine.pool());
-    SequenceId submitted = 0;
-    std::int64_t ended = 0;
-    std::int64_t aborted = 0;
-    for (int step = 0; step < 20'000 || engine.busy(); ++step) {
-      while (step < 20'000 && engine.waiting() < 3) {
-        engine.submit({.id = submitted++,
-                       .prompt = consecutive(static_cast<TokenId>(below(30)), 1 + below(40)),
-                       .max_new = 1 + below(40)});
-      }
-      if (below(20) == 0) engine.abort(submitted - 1 - below(10));
-      if (!engine.busy()) continue;
-      const StepBatch& batch = engine.begin_step();
-      std::vector<TokenId> next(batch.rows.size());
-      model.step(batch, next);
-      if (below(20) == 0) engine.abort(submitted - 1 - below(10));
-      engine.end_step(next, step);
-      for (const RequestRecord& record : engine.take_ended()) {
-        ++ended;
-        if (record.outcome == RequestOutcome::aborted) ++aborted;
-      }
-      if (step % 100 == 0) test::require_sound(engine);
-    }
-    ended += std::ssize(engine.take_ended());  // aborted between steps
-    test::require_sound(engine);
-    CHECK(ended == submitted);
-    CHECK(aborted > 500);
-    CHECK(engine.ledger().preemptions > 500);
-    CHECK(engine.pool().usage().owned_blocks == 0);
-    CHECK(engine.pool().usage().free_blocks + engine.pool().usage().cached_blocks == 50);
-  }
 }

@@ -32,7 +32,7 @@ class CacheModel : public ServingModel {
  public:
   explicit CacheModel(const BlockPool& pool, std::int64_t step_ns = 1) : cache_(pool), step_ns_(step_ns) {}
 
-  std::int64_t step(const StepBatch& batch, std::span<TokenId> next) override {
+  StepTime step(const StepBatch& batch, std::span<TokenId> next) override {
     cache_.make_copies(batch.copies, random_);
     // The last row first: rows of a step may run in any order.
     for (std::size_t i = batch.rows.size(); i-- > 0;) {
@@ -43,7 +43,7 @@ class CacheModel : public ServingModel {
         cache_.slot(row.table, at++) = value = SimulatedCache::fingerprint(value, token);
       if (row.samples) next[i] = next_token(value);
     }
-    return step_ns_;
+    return {.ns = step_ns_, .busy_ns = step_ns_};
   }
 
  private:

@@ -39,7 +39,7 @@ struct EngineRun {
     std::map<SequenceId, std::int64_t> tokens;
     for (const StepRow& row : batch.rows) tokens[row.sequence] = std::ssize(row.tokens);
     std::vector<TokenId> next(batch.rows.size());
-    now += model->step(batch, next);
+    now += model->step(batch, next).ns;
     if (within) within();
     require_sound(engine);
     engine.end_step(next, now);

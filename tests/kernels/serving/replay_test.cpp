@@ -3,9 +3,9 @@
 
 #include "harness/operator/fields.hpp"
 #include "kernels/serving/cost_model.hpp"
-#include "kernels/serving/metrics.hpp"
 #include "kernels/serving/replay.hpp"
 #include "kernels/serving/trace_requests.hpp"
+#include "reference/serving/metrics.hpp"
 #include "tests/kernels/kv_cache/pool_support.hpp"
 #include "tests/support/catch.hpp"
 
@@ -74,7 +74,7 @@ TEST_CASE("serving cost model: a step costs by its tokens, the keys they read an
   CHECK(step_time_ns({.pair_ns = 1}, batch) == 10 + (3 + 4 + 5 + 6 + 7));
 
   std::vector<TokenId> next(2, -7);
-  CHECK(CostModel({.step_ns = 1.6}).step(batch, next) == 2);
+  CHECK(CostModel({.step_ns = 1.6}).step(batch, next).ns == 2);
   CHECK(next[0] >= 0);
   CHECK(next[1] == -7);  // it does not sample
   CHECK_THROWS_AS(CostModel({.token_ns = -1}), ProblemError);

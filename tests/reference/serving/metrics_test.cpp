@@ -2,8 +2,8 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/serving/ledger.hpp"
-#include "kernels/serving/metrics.hpp"
+#include "reference/serving/ledger.hpp"
+#include "reference/serving/metrics.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace inferometer;

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/serving/request.hpp"
+#include "reference/serving/record.hpp"
 
 namespace inferometer {
 

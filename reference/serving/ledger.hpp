@@ -29,6 +29,11 @@ struct ServingLedger {
   std::int64_t preemptions = 0;
   std::int64_t peak_running = 0;  // most requests that ran at once
 
+  // Memory of the cache in tokens, summed over steps: of running requests, and what is taken or reserved for them.
+  std::int64_t kv_token_steps = 0;
+  std::int64_t kv_taken_steps = 0;
+  std::int64_t kv_taken_peak = 0;  // most that was taken in a step
+
   bool operator==(const ServingLedger&) const = default;
 
   std::int64_t slot_steps() const { return producing + prefilling + discarded + stalled + ended + blocked + idle; }

@@ -1,4 +1,4 @@
-#include "kernels/serving/metrics.hpp"
+#include "reference/serving/metrics.hpp"
 
 #include <algorithm>
 #include <limits>

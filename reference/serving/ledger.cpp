@@ -1,4 +1,4 @@
-#include "kernels/serving/ledger.hpp"
+#include "reference/serving/ledger.hpp"
 
 #include <limits>
 

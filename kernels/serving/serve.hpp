@@ -1,0 +1,18 @@
+// Problems of the operator `serving`, served: the whole of a variant's run().
+#pragma once
+
+#include "kernels/serving/config.hpp"
+#include "kernels/serving/model.hpp"
+#include "reference/serving/problem.hpp"
+
+namespace inferometer {
+
+// The engine that a problem asks for. With block_size 0 its blocks are slots of max_length tokens.
+ServingConfig serving_config(const ServingProblem& problem, ServingPolicy policy);
+
+// Replays the problem's requests with this policy and model, and writes what came of it to run_elements(problem)
+// integers on the host. `clock` says of which kind the model's times are. Throws TraceError.
+void serve(const ServingProblem& problem, ServingPolicy policy, ServingModel& model, ServingClock clock,
+           std::int32_t* elements);
+
+}  // namespace inferometer
