@@ -38,7 +38,7 @@ Sm90Rows make_rows(const Sm90Product& p, const void* data, std::int64_t rows, st
 Sm90Args make_args(const Sm90Product& p, const Sm90Plan& plan) {
   const Sm90Tile& tile = tile_of(plan);
   const bool in_parts = plan.work.whole < plan.work.order.tiles();
-  const int box_b = in_parts ? tile.part_b() : tile.tile_b;
+  const int box_b = in_parts ? tile.part_b() : tile.copied_b();
   const int y_groups = plan.work.split > 1 ? 1 : tile.box_groups();
   Sm90Args args{};
   args.a = tile.weights_are_a ? make_rows(p, p.w, p.n, kSm90TileA) : make_rows(p, p.x, p.m, kSm90TileA);

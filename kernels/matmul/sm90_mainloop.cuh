@@ -30,6 +30,20 @@ struct Sm90Element {
 template <class T, int N>
 using Sm90Sums = typename Sm90Element<T>::Sum[N / 2];
 
+// One step of k. An instruction takes up to 256 rows of B: more are two.
+template <class T, int N>
+__device__ __forceinline__ void multiply_step(Sm90Sums<T, N>& sums, std::uint64_t a, std::uint64_t b, bool accumulate) {
+  if constexpr (N <= kSm90MostB) {
+    Sm90Element<T>::template multiply<N>(sums, a, b, accumulate);
+  } else {
+    constexpr int kHalf = N / 2;
+    using Half = Sm90Sums<T, kHalf>;
+    Sm90Element<T>::template multiply<kHalf>(reinterpret_cast<Half&>(sums[0]), a, b, accumulate);
+    Sm90Element<T>::template multiply<kHalf>(reinterpret_cast<Half&>(sums[N / 4]), a,
+                                             advance_descriptor(b, kHalf * kSm90TileBytesK), accumulate);
+  }
+}
+
 // The part of a tile's rows of A or B that is not past their end: what is in the place of the others makes sums that
 // are not stored.
 class RowCopies {
@@ -93,7 +107,7 @@ __device__ __forceinline__ void multiply_slices(std::uint32_t slices, std::uint3
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       constexpr int kStepUnits = kStepBytes / 16;  // of a descriptor's address
-      Sm90Element<T>::template multiply<N>(sums, a + step * kStepUnits, b + step * kStepUnits, slice > 0 || step > 0);
+      multiply_step<T, N>(sums, a + step * kStepUnits, b + step * kStepUnits, slice > 0 || step > 0);
     }
     wgmma_commit();
     // The tensor cores go on with this slice while the stage of the one before, now read, is released.

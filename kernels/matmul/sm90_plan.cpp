@@ -17,6 +17,7 @@ constexpr std::int64_t kBandRows = 2048;
 // Fitted, with the figures of kSm90Tiles, to the times of all plans of 115 problems on an H200.
 constexpr double kStartNs = 6900;           // launch, the first slice's way from memory, the last sums' way to it
 constexpr double kMemoryBytesPerNs = 4600;  // of the GPU
+constexpr double kReadAgain = 1.55;
 constexpr double kMemoryNs = 1000;          // more, where that is what a whole tile waits for
 constexpr double kExchangeNs = 1050;        // for the blocks of a cluster to meet and to add up
 constexpr double kExchangeBytesPerNs = 25;  // that a block sends to others
@@ -77,11 +78,14 @@ bool can_split(const Tiles& tiles, const Sm90Tile& tile, std::int64_t split) {
   return tile.can_split() && tiles.slices >= split && exchanged_bytes <= tile.boxes_at();
 }
 
-double memory_ns(const MatmulProblem& p) {
+// W as A: the blocks that share its rows, one for each tile of tokens, do not all find them in L2 where two blocks of
+// an SM run ahead of each other.
+double memory_ns(const MatmulProblem& p, const Sm90Tile& tile) {
   const auto m = static_cast<double>(p.m);
   const auto n = static_cast<double>(p.n);
   const auto k = static_cast<double>(p.k);
-  return 2 * (m * k + n * k + m * n) / kMemoryBytesPerNs;
+  const bool reads_again = tile.weights_are_a && tile.blocks_per_sm > 1 && p.m > tile.tile_b;
+  return 2 * (m * k + n * k * (reads_again ? kReadAgain : 1) + m * n) / kMemoryBytesPerNs;
 }
 
 // Of one slice in each block of an SM, when so many blocks are to run.
@@ -126,7 +130,7 @@ std::vector<Sm90Plan> sm90_plans(const MatmulProblem& p, const GpuLimits& gpu) {
 double predicted_ns(const MatmulProblem& p, const Sm90Plan& plan, const GpuLimits& gpu) {
   const Sm90TileCost& cost = cost_of(plan.tile);
   const Sm90Work& work = plan.work;
-  const double memory = memory_ns(p);
+  const double memory = memory_ns(p, cost.tile);
   if (work.split == 1) return kStartNs + std::max(whole_ns(cost, work, gpu.sm_count), memory + kMemoryNs);
 
   const std::int64_t waves = ceil_div(work.order.tiles(), clusters_at_once(cost.tile, work.split, gpu.sm_count));

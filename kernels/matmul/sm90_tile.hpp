@@ -13,6 +13,7 @@ inline constexpr int kSm90Warpgroup = 128;   // threads
 inline constexpr int kSm90GroupRows = 64;    // rows of A that a warpgroup multiplies
 inline constexpr int kSm90Groups = 2;        // warpgroups that multiply
 inline constexpr int kSm90TileA = kSm90GroupRows * kSm90Groups;
+inline constexpr int kSm90MostB = 256;    // rows of B in an instruction and in a copy; wider tiles take two
 inline constexpr int kSm90MostSplit = 8;  // blocks of a cluster: what every GPU can have
 
 // Where tiles with X as A do not fill the last wave of blocks, those left over are cut into parts of so many rows of B.
@@ -36,6 +37,7 @@ struct Sm90Tile {
   constexpr bool can_split() const { return weights_are_a; }
   constexpr int parts() const { return weights_are_a ? 1 : tile_b / kSm90PartB; }
   constexpr int part_b() const { return tile_b / parts(); }
+  constexpr int copied_b() const { return tile_b <= kSm90MostB ? tile_b : tile_b / 2; }  // rows of B in a copy
 
   // Y leaves in boxes of 64 output features (128 bytes) times some tokens. One warpgroup's box: 64 rows of X times 64
   // rows of W; or, with W as A, all 64 of its rows times up to 32 of X, or times 8 where blocks share out the sums of a

@@ -28,6 +28,7 @@ inline constexpr std::array kSm90Tiles = {
     Sm90TileCost{{.weights_are_a = false, .tile_b = 128, .stages = 6, .blocks_per_sm = 1}, 308, 308, 1420, 287},
     Sm90TileCost{{.weights_are_a = false, .tile_b = 192, .stages = 4, .blocks_per_sm = 1}, 482, 482, 0, 287},
     Sm90TileCost{{.weights_are_a = false, .tile_b = 256, .stages = 4, .blocks_per_sm = 1}, 600, 600, 1750, 287},
+    Sm90TileCost{{.weights_are_a = false, .tile_b = 320, .stages = 3, .blocks_per_sm = 1}, 780, 780, 1250, 460},
 };
 
 template <int kIndex>

@@ -16,21 +16,22 @@
 #include "kernels/common/half_ops.cuh"
 #include "kernels/matmul/packing.hpp"
 #include "kernels/matmul/weight_only_args.hpp"
+#include "kernels/matmul/weight_only_few_tokens_ring.cuh"
 #include "kernels/matmul/weight_only_few_tokens_shape.hpp"
 #include "kernels/matmul/weight_only_fragment.cuh"
-#include "kernels/ptx/bulk_copy.cuh"
+#include "kernels/matmul/weight_only_terms.cuh"
 #include "kernels/ptx/cluster.cuh"
 #include "kernels/ptx/ldmatrix.cuh"
-#include "kernels/ptx/mbarrier.cuh"
 #include "kernels/ptx/mma.cuh"
 #include "kernels/ptx/shared_address.cuh"
 #include "kernels/ptx/tma.cuh"
+#include "kernels/ptx/wgmma.cuh"
 
 namespace inferometer {
 
 #if __CUDA_ARCH__ >= 900
 
-template <class T, int kBitCount, bool kPlain, int kTokenTileCount>
+template <class T, int kBitCount, bool kPlain, int kTokenTileCount, int kMostTiles>
 struct FewTokens {
   using Codes = CodeForm<T, kBitCount>;
   using Form = TileForm<kBitCount, kPlain>;
@@ -38,95 +39,14 @@ struct FewTokens {
   static constexpr int kBits = kBitCount;
   static constexpr int kThreads = FewTokensShape::kThreads;
   static constexpr int kWarps = FewTokensShape::kWarps;
-  static constexpr int kMaxTiles = FewTokensShape::kMaxTiles;
+  static constexpr int kMaxTiles = kMostTiles;
   static constexpr int kTokenTiles = kTokenTileCount;
   static constexpr int kTokens = kShape.tokens();
   static constexpr int kXBytes = kShape.x_bytes();
+  // Tiles of rows that are multiplied at once, so that products need not wait for each other: two while the sums leave
+  // registers for it.
+  static constexpr int kAtOnce = kTokenTiles * kMaxTiles <= 8 ? 2 : 1;
   static_assert(kTokens <= kWarps && kMaxTiles * kTileRows / 4 <= 32, "one quad a thread: finish_block");
-};
-
-// One warp's ring. A stage holds a slice of X and, in a place of its own, the block's tiles in that slice.
-template <class T, class Shape>
-class FewTokensRing {
- public:
-  // Sets up the barriers and starts the first stages. Of tiles past the last row of W nothing is copied: what is there
-  // instead reaches only sums that are not stored.
-  __device__ FewTokensRing(const FewTokensArgs<T>& args, const CUtensorMap* x, int first_tile, int first_slice,
-                           int end_slice, unsigned char* shared)
-      : x_(x), stages_(args.stages), slice_(first_slice), end_slice_(end_slice) {
-    constexpr FewTokensShape kShape = Shape::kShape;
-    const int warp = threadIdx.x / 32;
-    const int lane = threadIdx.x % 32;
-    const PackedShape& shape = args.weights.shape;
-    const int tile_bytes = shape.tile_bytes();
-    weight_bytes_ = args.tiles * tile_bytes;
-    x_stages_ = shared_address(shared) + warp * stages_ * Shape::kXBytes;
-    weights_ = shared_address(shared) + kShape.weights_at(stages_) + warp * stages_ * weight_bytes_;
-    barriers_ = shared_address(shared) + kShape.barriers_at(args.tiles, tile_bytes, stages_) + warp * stages_ * 8;
-
-    // The tiles of a slice are contiguous within a panel; a block's may lie in two.
-    const int row_tiles = static_cast<int>(shape.row_tiles());
-    const int end_tile = min(first_tile + args.tiles, row_tiles);
-    const int next_panel = (first_tile / kPanelTiles + 1) * kPanelTiles;
-    const int second = min(next_panel, end_tile);
-    first_ = args.weights.tiles + shape.tile_at(first_tile, 0);
-    second_ = args.weights.tiles + shape.tile_at(min(next_panel, row_tiles - 1), 0);
-    first_stride_ = min(kPanelTiles, row_tiles - (next_panel - kPanelTiles)) * tile_bytes;
-    second_stride_ = min(kPanelTiles, row_tiles - next_panel) * tile_bytes;
-    first_bytes_ = (second - first_tile) * tile_bytes;
-    second_bytes_ = (end_tile - second) * tile_bytes;
-
-    if (lane < stages_) mbarrier_init(barriers_ + lane * 8, 1);
-    mbarrier_init_fence();
-    __syncwarp();
-#pragma unroll 1
-    for (int stage = 0; stage < stages_; ++stage) start(stage);
-  }
-
-  // Until the current stage is full.
-  __device__ __forceinline__ void wait() const { mbarrier_wait(barriers_ + stage_ * 8, phase_); }
-  __device__ __forceinline__ std::uint32_t x() const { return x_stages_ + stage_ * Shape::kXBytes; }
-  __device__ __forceinline__ std::uint32_t weights() const { return weights_ + stage_ * weight_bytes_; }
-
-  // The warp is done with the current stage: refills it and goes on to the next.
-  __device__ __forceinline__ void next() {
-    __syncwarp();
-    start(stage_);
-    if (++stage_ < stages_) return;
-    stage_ = 0;
-    phase_ ^= 1;
-  }
-
- private:
-  __device__ __forceinline__ void start(int stage) {
-    if (slice_ < end_slice_ && threadIdx.x % 32 == 0) {
-      const std::uint32_t barrier = barriers_ + stage * 8;
-      const std::uint32_t target = weights_ + stage * weight_bytes_;
-      mbarrier_arrive_expect_bytes(barrier, Shape::kXBytes + first_bytes_ + second_bytes_);
-      bulk_load(target, first_ + std::int64_t{slice_} * first_stride_, first_bytes_, barrier);
-      if (second_bytes_ != 0)
-        bulk_load(target + first_bytes_, second_ + std::int64_t{slice_} * second_stride_, second_bytes_, barrier);
-      tma_load_2d(x_stages_ + stage * Shape::kXBytes, x_, barrier, slice_ * kSliceK, 0);
-    }
-    slice_ += Shape::kWarps;
-  }
-
-  const CUtensorMap* x_;
-  int stages_;
-  int slice_;  // the next to start
-  int end_slice_;
-  int stage_ = 0;
-  std::uint32_t phase_ = 0;
-  int weight_bytes_;
-  std::uint32_t x_stages_;
-  std::uint32_t weights_;
-  std::uint32_t barriers_;
-  const unsigned char* first_;
-  const unsigned char* second_;
-  int first_stride_;
-  int second_stride_;
-  int first_bytes_;
-  int second_bytes_;
 };
 
 // A warp's sums: for each tile of rows and of tokens an accumulator of m16n8k16. Those of rows g + 8 are
@@ -134,13 +54,12 @@ class FewTokensRing {
 template <class Shape>
 using FewTokensSums = float[Shape::kMaxTiles][Shape::kTokenTiles][4];
 
-// A lane's part of a slice of X, and the sums of each token's x in the slice and in its halves, which take the offset
+// A lane's part of a slice of X, and the sums of each token's x in the halves of the slice, which take the offset
 // of the codes and the zero points out of the products again: sum (c + u) x - (c + z) sum x = sum (u - z) x.
 template <class Shape>
 struct SliceOfX {
   std::uint32_t fragments[Shape::kTokenTiles][8];
   float halves[2][Shape::kTokenTiles][2];
-  float whole[Shape::kTokenTiles][2];
 };
 
 // What the accumulator of a tile starts from.
@@ -211,27 +130,42 @@ __device__ __forceinline__ void accumulate_tiles(const typename Shape::Form& for
         for (int i = 0; i < 4; ++i) sums[first + c][t][i] += scales[c][i / 2] * part[c][t][i];
   };
   if (!form.two_groups()) {
-    steps.template operator()<0, kSteps>(0, x.whole);
+    float whole[Shape::kTokenTiles][2];
+#pragma unroll
+    for (int t = 0; t < Shape::kTokenTiles; ++t)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) whole[t][i] = x.halves[0][t][i] + x.halves[1][t][i];
+    steps.template operator()<0, kSteps>(0, whole);
   } else {
     steps.template operator()<0, kSteps / 2>(0, x.halves[0]);
     steps.template operator()<kSteps / 2, kSteps / 2>(1, x.halves[1]);
   }
 }
 
-// Loads a slice of X from the swizzle of the copy engine, and adds it up: products with a fragment of ones.
+// Where a lane finds its part of a slice of X, from the start of the panel: the first half of the slice, the second.
+struct PlacesInX {
+  std::uint32_t halves[2];
+
+  // The copy engine swizzles: 16 bytes number c of a token's 128 lie at c ^ token % 8.
+  __device__ PlacesInX() {
+    const std::uint32_t lane = threadIdx.x % 32;
+    halves[0] = lane % 8 * 128 + (lane / 8 ^ lane % 8) * 16;
+    halves[1] = halves[0] ^ 4 * 16;
+    pin_registers(halves);
+  }
+};
+
+// Loads a slice of X, and adds it up: products with a fragment of ones.
 template <class T, class Shape>
-__device__ __forceinline__ void load_x(std::uint32_t panel, SliceOfX<Shape>& x) {
-  const int lane = threadIdx.x % 32;
+__device__ __forceinline__ void load_x(std::uint32_t panel, const PlacesInX& places, SliceOfX<Shape>& x) {
   const std::uint32_t one = pack_pair<T>(1.0F, 1.0F);
   const std::uint32_t ones[4] = {one, one, one, one};
 #pragma unroll
   for (int t = 0; t < Shape::kTokenTiles; ++t)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int token = t * 8 + lane % 8;
-      const int chunk = half * 4 + lane / 8;
       std::uint32_t tiles[4];
-      ldmatrix_x4(tiles, panel + token * 128 + (chunk ^ token % 8) * 16);
+      ldmatrix_x4(tiles, panel + t * 8 * 128 + places.halves[half]);
 #pragma unroll
       for (int i = 0; i < 4; ++i) x.fragments[t][half * 4 + i] = tiles[i];
       float sums[4] = {};
@@ -240,37 +174,30 @@ __device__ __forceinline__ void load_x(std::uint32_t panel, SliceOfX<Shape>& x) 
       x.halves[half][t][0] = sums[0];
       x.halves[half][t][1] = sums[1];
     }
-#pragma unroll
-  for (int t = 0; t < Shape::kTokenTiles; ++t)
-#pragma unroll
-    for (int i = 0; i < 2; ++i) x.whole[t][i] = x.halves[0][t][i] + x.halves[1][t][i];
 }
 
+// `first_slice`: the warp's. Where tiles are odd in number, the last is multiplied together with what lies behind it.
 template <class T, class Shape>
-__device__ __forceinline__ void accumulate_warp(const FewTokensArgs<T>& args, const CUtensorMap* x_map, int first_tile,
-                                                int first_slice, int end_slice, unsigned char* shared,
+__device__ __forceinline__ void accumulate_warp(const FewTokensArgs<T>& args, const CUtensorMap* x_map, int warp,
+                                                int first_tile, int first_slice, int end_slice, unsigned char* shared,
                                                 FewTokensSums<Shape>& sums) {
-  constexpr int kAtOnce = Shape::kTokenTiles == 1 ? 2 : 1;  // products that do not wait for each other: two either way
   const int lane = threadIdx.x % 32;
   const typename Shape::Form form(args.weights.shape);
-  FewTokensRing<T, Shape> ring(args, x_map, first_tile, first_slice, end_slice, shared);
+  FewTokensRing<T, Shape> ring(args, x_map, first_tile, first_slice, end_slice, form.tile_bytes(), warp, shared);
+  const PlacesInX places_in_x;
   const std::uint32_t codes_at = lane * 16;
   const std::uint32_t scales_at = Shape::Form::kScalesAt + lane / 4 * sizeof(T);
   const std::uint32_t zeros_at = form.zeros_at() + lane / 4;
   for (int slice = first_slice; slice < end_slice; slice += Shape::kWarps) {
     ring.wait();
     SliceOfX<Shape> x;
-    load_x<T, Shape>(ring.x(), x);
+    load_x<T, Shape>(ring.x(), places_in_x, x);
     const std::uint32_t weights = ring.weights();
     const TilePlaces places = {.codes = weights + codes_at, .scales = weights + scales_at, .zeros = weights + zeros_at};
 #pragma unroll
-    for (int r = 0; r < Shape::kMaxTiles; r += kAtOnce) {
+    for (int r = 0; r < Shape::kMaxTiles; r += Shape::kAtOnce) {
       if (r >= args.tiles) break;
-      if (r + kAtOnce <= args.tiles) {
-        accumulate_tiles<T, Shape, kAtOnce>(form, places, x, sums, r);
-      } else {
-        accumulate_tiles<T, Shape, 1>(form, places, x, sums, r);
-      }
+      accumulate_tiles<T, Shape, Shape::kAtOnce>(form, places, x, sums, r);
     }
     ring.next();
   }
@@ -281,17 +208,21 @@ __device__ __forceinline__ void add_quad(float4& sum, float4 quad) {
 }
 
 // Four neighbouring rows of W for one token: what a thread adds up and stores.
-template <class T>
+template <class T, class Shape>
 __device__ __forceinline__ void store_quad(const FewTokensArgs<T>& args, int token, int row, float4 sum) {
   T* y = args.y + static_cast<std::int64_t>(token) * args.n + row;
+  const int count = min(args.n - row, 4);
   if (args.n % 4 == 0) {  // row is a multiple of 4 too
-    if (row < args.n) *reinterpret_cast<uint2*>(y) = make_uint2(pack_pair<T>(sum.x, sum.y), pack_pair<T>(sum.z, sum.w));
-    return;
+    if (count > 0) *reinterpret_cast<uint2*>(y) = make_uint2(pack_pair<T>(sum.x, sum.y), pack_pair<T>(sum.z, sum.w));
+  } else {
+    if (count > 0) y[0] = from_float<T>(sum.x);
+    if (count > 1) y[1] = from_float<T>(sum.y);
+    if (count > 2) y[2] = from_float<T>(sum.z);
+    if (count > 3) y[3] = from_float<T>(sum.w);
   }
-  if (row < args.n) y[0] = from_float<T>(sum.x);
-  if (row + 1 < args.n) y[1] = from_float<T>(sum.y);
-  if (row + 2 < args.n) y[2] = from_float<T>(sum.z);
-  if (row + 3 < args.n) y[3] = from_float<T>(sum.w);
+  // The offset of the codes makes NaN of an infinite x, (u + c) inf - c inf, and overflows in bf16 beyond 2^120.
+  if (!isfinite(sum.x + sum.y + sum.z + sum.w))
+    mend<T, Shape::kBits>(args.weights, args.x + token * args.weights.shape.k, row, y, count);
 }
 
 // Adds up the warps, then the blocks of the cluster, and stores Y. `shared` is free on entry. Each thread has one quad:
@@ -323,7 +254,7 @@ __device__ __forceinline__ void finish_block(const FewTokensArgs<T>& args, int f
 #pragma unroll
     for (int w = 0; w < Shape::kWarps; ++w)
       add_quad(sum, *reinterpret_cast<const float4*>(of_warps + (w * Shape::kTokens + warp) * stride + lane * 4));
-    if (args.parts == 1) store_quad(args, warp, row, sum);
+    if (args.parts == 1) store_quad<T, Shape>(args, warp, row, sum);
   }
   if (args.parts == 1) return;
   // Every block sends each quad to the block that stores it.
@@ -338,28 +269,29 @@ __device__ __forceinline__ void finish_block(const FewTokensArgs<T>& args, int f
   sum = {0, 0, 0, 0};
   for (int p = 0; p < args.parts; ++p)
     add_quad(sum, reinterpret_cast<const float4*>(inbox)[p * Shape::kThreads + threadIdx.x]);
-  store_quad(args, warp, row, sum);
+  store_quad<T, Shape>(args, warp, row, sum);
 }
 
 #endif
 
-// The blocks of a cluster share rows: blockIdx.x = rows * parts + part.
-template <class T, int kBits, bool kPlain, int kTokenTiles>
+// The blocks of a cluster share rows.
+template <class T, int kBits, bool kPlain, int kTokenTiles, int kMaxTiles>
 __global__ void __launch_bounds__(FewTokensShape::kThreads, 1)
     few_tokens_kernel(const __grid_constant__ FewTokensArgs<T> args, const __grid_constant__ CUtensorMap x) {
 #if __CUDA_ARCH__ >= 900
-  using Shape = FewTokens<T, kBits, kPlain, kTokenTiles>;
+  using Shape = FewTokens<T, kBits, kPlain, kTokenTiles, kMaxTiles>;
   extern __shared__ __align__(1024) unsigned char smem[];
-  const int part = blockIdx.x % args.parts;
-  const int first_tile = blockIdx.x / args.parts * args.tiles;
-  const std::int64_t slices = args.weights.shape.slices();
-  const int begin = static_cast<int>(slices * part / args.parts);
-  const int end = static_cast<int>(slices * (part + 1) / args.parts);
+  if (threadIdx.x == 0) tma_prefetch_map(&x);
+  const int warp = __shfl_sync(~0U, static_cast<int>(threadIdx.x) / 32, 0);  // the compiler learns that all lanes agree
+  const auto part = static_cast<int>(cluster_rank());
+  const int first_tile = static_cast<int>(cluster_id()) * args.tiles;
+  const int begin = part * args.part_slices + min(part, args.long_parts);
+  const int end = begin + args.part_slices + (part < args.long_parts ? 1 : 0);
 
   FewTokensSums<Shape> sums = {};
-  accumulate_warp<T, Shape>(args, &x, first_tile, begin + static_cast<int>(threadIdx.x / 32), end, smem, sums);
-  __syncthreads();                       // all warps are done with their rings, which the sums overwrite
-  if (args.parts > 1) cluster_arrive();  // and so may what other blocks send
+  accumulate_warp<T, Shape>(args, &x, warp, first_tile, begin + warp, end, smem, sums);
+  __syncthreads();                               // all warps are done with their rings, which the sums overwrite
+  if (args.parts > 1) cluster_arrive_relaxed();  // and so may what other blocks send
   finish_block<T, Shape>(args, first_tile, part, sums, smem);
 #endif
 }

@@ -15,12 +15,32 @@ inline constexpr int kMostFewTokens = 16;
 template <class T>
 struct FewTokensArgs {
   PackedWeights weights;
-  T* y;  // [m, n]
+  const T* x;  // [m, k]: also in the tensor map, which is what is read unless sums overflow
+  T* y;        // [m, n]
   int m;
   int n;
   int tiles;   // of 16 rows in a block
   int parts;   // blocks that share a block's rows, each with a part of k: a cluster where more than 1
   int stages;  // of a warp's ring
+  // Known to the host, so that no thread divides before its first copy.
+  int row_tiles;    // of W
+  int slices;       // of W
+  int part_slices;  // of each part ...
+  int long_parts;   // ... and one more in so many, the first
+
+  FewTokensArgs(const PackedWeights& w, const T* from, T* to, int tokens, int block_tiles, int k_parts, int ring_stages)
+      : weights(w),
+        x(from),
+        y(to),
+        m(tokens),
+        n(static_cast<int>(w.shape.n)),
+        tiles(block_tiles),
+        parts(k_parts),
+        stages(ring_stages),
+        row_tiles(static_cast<int>(w.shape.row_tiles())),
+        slices(static_cast<int>(w.shape.slices())),
+        part_slices(slices / k_parts),
+        long_parts(slices % k_parts) {}
 };
 
 struct FewTokensShape {
@@ -41,8 +61,10 @@ struct FewTokensShape {
   INFEROMETER_HOST_DEVICE constexpr int barriers_at(int tiles, int tile_bytes, int stages) const {
     return weights_at(stages) + kWarps * stages * tiles * tile_bytes;
   }
+  // At least a tile behind the last: tiles are read in pairs.
   INFEROMETER_HOST_DEVICE constexpr int rings_bytes(int tiles, int tile_bytes, int stages) const {
-    return barriers_at(tiles, tile_bytes, stages) + kWarps * stages * 8;
+    const int barriers = kWarps * stages * 8;
+    return barriers_at(tiles, tile_bytes, stages) + (barriers < tile_bytes ? tile_bytes : barriers);
   }
 
   // In place of the rings: sums of the warps, [warps, tokens, merge_stride] f32; four floats more than the rows put a

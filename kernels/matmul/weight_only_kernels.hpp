@@ -15,9 +15,9 @@ using FewTokensKernel = void (*)(FewTokensArgs<T>, CUtensorMap);
 template <class T>
 using WeightOnlyWgmmaKernel = void (*)(WeightOnlyWgmmaArgs<T>, CUtensorMap);
 
-// `plain`: PackedShape::is_plain().
+// `plain`: PackedShape::is_plain(). `tiles`: of rows in a block.
 template <class T, int kBits>
-FewTokensKernel<T> few_tokens_kernel_for(bool plain, int token_tiles);
+FewTokensKernel<T> few_tokens_kernel_for(bool plain, int token_tiles, int tiles);
 // `shape`: in kWeightOnlyTiles.
 template <class T, int kBits>
 WeightOnlyWgmmaKernel<T> weight_only_wgmma_kernel_for(bool plain, int shape);

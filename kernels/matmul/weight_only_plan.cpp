@@ -25,7 +25,7 @@ struct FewTokensCost {
   double slice_ns;
   double tile_ns;
 };
-constexpr std::array<FewTokensCost, 2> kFewTokensCost = {{{12, 16}, {25, 20}}};
+constexpr std::array<FewTokensCost, 2> kFewTokensCost = {{{12, 16}, {12, 20}}};
 constexpr double kEightBitFactor = 1.7;  // of tile_ns
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -75,6 +75,7 @@ void consider_wgmma(WeightOnlyPlan& best, const PackedShape& weights, std::int64
     const WeightOnlyTile& tile = kWeightOnlyTiles[i];
     const WeightOnlyWgmmaShape shape = {.bits = weights.bits, .tokens = tile.tokens, .bands = tile.bands};
     for (const int parts : {1, 2, 4}) {
+      if (parts > shape.max_parts()) continue;
       WeightOnlyPlan plan = {.shape = static_cast<int>(i),
                              .tokens = tile.tokens,
                              .tiles = static_cast<int>(ceil_div(weights.n, std::int64_t{tile.bands} * kBandRows)),
@@ -99,11 +100,8 @@ void consider_wgmma(WeightOnlyPlan& best, const PackedShape& weights, std::int64
 
 WeightOnlyPlan make_weight_only_plan(const PackedShape& weights, std::int64_t m, const GpuLimits& gpu) {
   WeightOnlyPlan best;
-  if (m <= kMostFewTokens) {
-    consider_few_tokens(best, weights, m, gpu);
-  } else {
-    consider_wgmma(best, weights, m, gpu);
-  }
+  if (m <= kMostFewTokens) consider_few_tokens(best, weights, m, gpu);
+  consider_wgmma(best, weights, m, gpu);
   return best;
 }
 

@@ -19,9 +19,10 @@ struct WeightOnlyTile {
 };
 
 inline constexpr std::array kWeightOnlyTiles = {
-    WeightOnlyTile{32, 1, 131},  WeightOnlyTile{32, 2, 281},  WeightOnlyTile{64, 1, 148},
-    WeightOnlyTile{64, 2, 322},  WeightOnlyTile{96, 1, 225},  WeightOnlyTile{96, 2, 380},
-    WeightOnlyTile{128, 1, 284}, WeightOnlyTile{128, 2, 440}, WeightOnlyTile{128, 4, 800},
+    WeightOnlyTile{32, 1, 98},   WeightOnlyTile{32, 2, 193}, WeightOnlyTile{64, 1, 117},  WeightOnlyTile{64, 2, 232},
+    WeightOnlyTile{72, 1, 126},  WeightOnlyTile{72, 2, 248}, WeightOnlyTile{72, 4, 480},  WeightOnlyTile{96, 1, 150},
+    WeightOnlyTile{96, 2, 288},  WeightOnlyTile{96, 4, 555}, WeightOnlyTile{128, 1, 183}, WeightOnlyTile{128, 2, 355},
+    WeightOnlyTile{128, 4, 725},
 };
 
 struct WeightOnlyPlan {

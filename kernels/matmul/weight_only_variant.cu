@@ -52,9 +52,10 @@ template <class T, int kBits>
 void allow_shared_memory(const State& state) {
   const WeightOnlyPlan& plan = state.plan;
   const bool plain = state.weights.shape.is_plain();
-  const auto* kernel = plan.few_tokens
-                           ? reinterpret_cast<const void*>(few_tokens_kernel_for<T, kBits>(plain, plan.token_tiles))
-                           : reinterpret_cast<const void*>(weight_only_wgmma_kernel_for<T, kBits>(plain, plan.shape));
+  const auto* kernel =
+      plan.few_tokens
+          ? reinterpret_cast<const void*>(few_tokens_kernel_for<T, kBits>(plain, plan.token_tiles, plan.tiles))
+          : reinterpret_cast<const void*>(weight_only_wgmma_kernel_for<T, kBits>(plain, plan.shape));
   require_sm90_code(kernel, "the weight-only matmul kernel");
   // Of the function, which problems of other sizes share: never less than what another one was prepared with.
   cudaFuncAttributes allowed{};
@@ -69,14 +70,9 @@ void launch(const State& state, const MatmulProblem& p, const MatmulTensors& t, 
   const bool plain = state.weights.shape.is_plain();
   const CUtensorMap x = map_of_x(p, t, plan.tokens);
   if (plan.few_tokens) {
-    const FewTokensArgs<T> args = {.weights = state.weights,
-                                   .y = static_cast<T*>(t.y),
-                                   .m = static_cast<int>(p.m),
-                                   .n = static_cast<int>(p.n),
-                                   .tiles = plan.tiles,
-                                   .parts = plan.parts,
-                                   .stages = plan.stages};
-    launch_kernel(few_tokens_kernel_for<T, kBits>(plain, plan.token_tiles), plan, args, x, stream);
+    const FewTokensArgs<T> args(state.weights, static_cast<const T*>(t.x), static_cast<T*>(t.y), static_cast<int>(p.m),
+                                plan.tiles, plan.parts, plan.stages);
+    launch_kernel(few_tokens_kernel_for<T, kBits>(plain, plan.token_tiles, plan.tiles), plan, args, x, stream);
   } else {
     const WeightOnlyWgmmaArgs<T> args = {.weights = state.weights,
                                          .y = static_cast<T*>(t.y),

@@ -23,24 +23,27 @@ struct WeightOnlyWgmmaArgs {
 
 struct WeightOnlyWgmmaShape {
   int bits;
-  int tokens;  // of a tile: N of wgmma, a multiple of 32
+  int tokens;  // of a tile: N of wgmma, a multiple of 32, or of 24
   int bands;   // of a tile, 64 rows each: 1, 2 or 4
 
   static constexpr int kConsumers = 4;  // warpgroups that multiply, so that three hide what one waits for
   static constexpr int kCopyWarps =
       4;  // take slices in turn: one alone is slower than the multiplication of few tokens
   static constexpr int kThreads = kConsumers * 128 + kCopyWarps * 32;
-  static constexpr int kQuarters = 4;  // of a tile's tokens: with a band each a piece, what sharers of a tile exchange
   static constexpr int kSmemBytes = 227 * 1024;  // that a block may have on sm_90
 
   // Registers of a thread that multiplies: sums and fragments of 128 tokens need them all. Of the 96 that every thread
   // starts with the copying warps give up what makes these more.
-  INFEROMETER_HOST_DEVICE constexpr int multiply_registers() const { return tokens == 128 ? 112 : 104; }
-  INFEROMETER_HOST_DEVICE constexpr int copy_registers() const { return tokens == 128 ? 32 : 64; }
+  INFEROMETER_HOST_DEVICE constexpr int multiply_registers() const { return tokens >= 96 ? 112 : 104; }
+  INFEROMETER_HOST_DEVICE constexpr int copy_registers() const { return tokens >= 96 ? 32 : 64; }
 
   // Warpgroups that share a band of the block: each takes every ways-th slice.
   INFEROMETER_HOST_DEVICE constexpr int ways() const { return kConsumers / bands; }
-  INFEROMETER_HOST_DEVICE constexpr int pieces() const { return bands * kQuarters; }
+  // A tile's tokens are cut into slabs of whole groups of 8. A slab of a band is a piece: what sharers of a tile
+  // exchange.
+  INFEROMETER_HOST_DEVICE constexpr int slabs() const { return tokens % 32 == 0 ? 4 : 3; }
+  INFEROMETER_HOST_DEVICE constexpr int slab_tokens() const { return tokens / slabs(); }
+  INFEROMETER_HOST_DEVICE constexpr int pieces() const { return bands * slabs(); }
   INFEROMETER_HOST_DEVICE constexpr int max_parts() const { return pieces(); }
 
   // A stage: X [tokens, 64], then the packed tiles, as large as they may be: two groups, and zero points.
@@ -50,9 +53,9 @@ struct WeightOnlyWgmmaShape {
     return (x_bytes() + bands * kBandTiles * tile_bytes + 1023) / 1024 * 1024;
   }
 
-  // Behind the stages the barriers, and what each warpgroup stages of Y: a quarter's tokens
-  // [tokens / 4, 64]. As many stages as fit.
-  INFEROMETER_HOST_DEVICE constexpr int staged_bytes() const { return tokens / kQuarters * kBandRows * 2; }
+  // Behind the stages the barriers, and what each warpgroup stages of Y: a piece [slab_tokens, 64]. As many stages as
+  // fit.
+  INFEROMETER_HOST_DEVICE constexpr int staged_bytes() const { return slab_tokens() * kBandRows * 2; }
   INFEROMETER_HOST_DEVICE constexpr int stages() const {
     const int fit = (kSmemBytes - kConsumers * staged_bytes()) / (stage_bytes() + 16);
     return fit / kCopyWarps * kCopyWarps;  // so that a stage is always filled by the same warp
@@ -62,7 +65,7 @@ struct WeightOnlyWgmmaShape {
   INFEROMETER_HOST_DEVICE constexpr int smem_bytes() const { return barriers_at() + 2 * stages() * 8; }
 
   // One thread's floats of a piece, and the bytes of a part of a piece.
-  INFEROMETER_HOST_DEVICE constexpr int piece_floats() const { return tokens / 2 / kQuarters; }
+  INFEROMETER_HOST_DEVICE constexpr int piece_floats() const { return slab_tokens() / 2; }
   INFEROMETER_HOST_DEVICE constexpr int part_bytes() const { return piece_floats() * 4 * 128; }
 };
 

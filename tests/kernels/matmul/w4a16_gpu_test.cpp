@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -107,6 +108,32 @@ TEST_CASE("matmul weight-only: 8192 ones add up to 8192, and large terms of both
         CHECK(all_are(run_weight_only(p, 1, ones_with(p, [](std::int64_t) { return 1.0F; })), 8192.0F));
         const auto alternating = [](std::int64_t i) { return i % 2 == 0 ? 6e4F : -6e4F; };  // k is even
         CHECK(all_are(run_weight_only(p, 1, ones_with(p, alternating)), 0.0F));
+      }
+    }
+  }
+}
+
+TEST_CASE("matmul weight-only: infinities, NaN and the largest values reach their own token's row alone",
+          "[matmul][gpu]") {
+  for (const std::int64_t bits : {4, 8}) {
+    for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+      for (const std::int64_t m : {1, 5, 16, 40}) {
+        const MatmulProblem p = {.m = m, .n = 71, .k = 1032, .bits = bits, .group_size = 128, .dtype = dtype};
+        const std::int64_t token = m / 2;
+        const float largest = dtype == Dtype::f16 ? 6e4F : 0x1p127F;
+        for (const float value : {INFINITY, -INFINITY, std::numeric_limits<float>::quiet_NaN(), largest}) {
+          INFO(to_string(quantized_fields(p)) << " value=" << value);
+          const auto x = [&p, token, value](std::int64_t i) { return i == token * p.k + 1000 ? value : 0.0F; };
+          const std::vector<float> y = run_weight_only(p, 1, ones_with(p, x)).outputs.at("y");
+          for (std::int64_t i = 0; i < m * p.n; ++i) {
+            const float element = y[static_cast<std::size_t>(i)];
+            if (i / p.n != token) {
+              REQUIRE(element == 0);
+            } else {
+              REQUIRE((std::isnan(value) ? std::isnan(element) : element == value));
+            }
+          }
+        }
       }
     }
   }

@@ -2,6 +2,7 @@
 #include "kernels/matmul/weight_only_plan.hpp"
 
 #include <cstdint>
+#include <utility>
 
 #include "kernels/matmul/weight_only_few_tokens_shape.hpp"
 #include "kernels/matmul/weight_only_wgmma_shape.hpp"
@@ -23,10 +24,10 @@ TEST_CASE("weight-only plan: every row and token is in some block's work, within
         for (const int bits : {4, 8}) {
           const WeightOnlyPlan plan = make_weight_only_plan(weights(n, k, bits), m, kH200);
           INFO("m=" << m << " n=" << n << " k=" << k << " bits=" << bits);
-          CHECK(plan.few_tokens == (m <= kMostFewTokens));
           CHECK(plan.smem_bytes <= static_cast<int>(kH200.block_smem_bytes));
           CHECK(plan.blocks % plan.parts == 0);
           if (plan.few_tokens) {
+            CHECK(m <= kMostFewTokens);
             CHECK(plan.tokens >= m);
             CHECK(plan.stages > 0);
             CHECK(plan.blocks / plan.parts * plan.tiles * kTileRows >= n);
@@ -64,12 +65,13 @@ TEST_CASE("weight-only plan: large products take the largest tile, whole", "[mat
   }
 }
 
-TEST_CASE("weight-only plan: one token more is never predicted to cost 30 % more, up to 128", "[matmul]") {
-  for (const std::int64_t n : {4096, 8192}) {
-    for (std::int64_t m = 1; m < 128; ++m) {
-      const double before = make_weight_only_plan(weights(n, n), m, kH200).predicted_ns;
-      const double after = make_weight_only_plan(weights(n, n), m + 1, kH200).predicted_ns;
-      INFO("n=" << n << " m=" << m);
+TEST_CASE("weight-only plan: one token more is never predicted to cost 30 % more, up to 512", "[matmul]") {
+  for (const auto& [n, k] :
+       {std::pair(4096, 4096), std::pair(14336, 4096), std::pair(4096, 14336), std::pair(8192, 8192)}) {
+    for (std::int64_t m = 1; m < 512; ++m) {
+      const double before = make_weight_only_plan(weights(n, k), m, kH200).predicted_ns;
+      const double after = make_weight_only_plan(weights(n, k), m + 1, kH200).predicted_ns;
+      INFO("n=" << n << " k=" << k << " m=" << m);
       CHECK(after <= 1.3 * before);
     }
   }
