@@ -26,7 +26,9 @@ __global__ void __launch_bounds__(Shape::kThreads, 1) flash_sm90_kernel(const __
   const int warpgroup = __shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x) / 128, 0);
   if (warpgroup == Shape::kWarpgroups) {
     keep_registers<Shape::kCopyRegisters>();
-    if (threadIdx.x % 128 < 32) CopyWarp<Shape>(p, shared).run();
+    const int warp = __shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x) % 128 / 32, 0);
+    if (warp == 0) QueryKeyWarp<Shape>(p, shared).run();
+    if (warp == 1) ValueWarp<Shape>(p, shared).run();
   } else {
     take_registers<Shape::kMathRegisters>();
     MathWarpgroup<T, Shape, kSoftCap>(p, shared, warpgroup).run();

@@ -21,6 +21,9 @@ struct FlashSm90Shape {
   static constexpr int kWorkStages = 3;
   static constexpr int kStages = 2;           // of K and V
   static constexpr int kQStages = kQStages_;  // 2: the next tile's queries arrive while this one's are in use
+  // In which a thread takes maxima and sums, half of them a row: with few warps on an SM, the latency of one would
+  // show.
+  static constexpr int kChains = kWarpgroups_ == 2 ? 8 : 4;
   // setmaxnreg: 384 threads start with 168 registers, 512 with 128; what the copying warpgroup gives up, the others
   // get.
   static constexpr int kCopyRegisters = kWarpgroups_ == 2 ? 24 : 32;
@@ -41,12 +44,12 @@ using FlashSm90D96 = FlashSm90Shape<96, 96, 3, 96, 2>;
 // With a soft cap, tanhf takes the registers that a third warpgroup would need.
 using FlashSm90D64Capped = FlashSm90Shape<64, 64, 2, 128, 2>;
 using FlashSm90D96Capped = FlashSm90Shape<96, 96, 2, 128, 2>;
-// head_dim 128, by the number of keys. What a block costs beside its products weighs less in longer blocks; what a tile
-// costs, more in short sequences, and a part of the last block is wasted. TFLOP/s at 512 / 2k / 8k keys, full:
-// 440 / 602 / 591, 418 / 623 / 599, 410 / 596 / 609.
+// head_dim 128: three warpgroups leave registers for blocks of 80 keys only. What a block costs beside its products
+// weighs more in short blocks; what a tile costs, more in short sequences. TFLOP/s at 512 / 1k / 2k / 8k keys, full:
+// 481 / 570 / 638 / 622 with two warpgroups and 128 keys, 447 / 557 / 648 / 636 with three and 80. Pages are copied in
+// pieces that divide both them and a block of keys: 128 is the better length there.
+using FlashSm90D128 = FlashSm90Shape<128, 128, 3, 80, 1>;
 using FlashSm90D128Short = FlashSm90Shape<128, 128, 2, 128, 2>;
-using FlashSm90D128Middle = FlashSm90Shape<128, 128, 3, 80, 1>;
-using FlashSm90D128Long = FlashSm90Shape<128, 128, 2, 176, 1>;
 using FlashSm90D192 = FlashSm90Shape<192, 192, 2, 112, 1>;
 using FlashSm90D192V128 = FlashSm90Shape<192, 128, 2, 128, 1>;
 using FlashSm90D256 = FlashSm90Shape<256, 256, 2, 80, 1>;

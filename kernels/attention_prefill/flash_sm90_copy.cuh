@@ -1,4 +1,5 @@
-// attention_prefill / flash_sm90: the warp that finds tiles and starts the copies of Q, K and V.
+// attention_prefill / flash_sm90: the warps that start copies. One finds tiles and copies Q and K, the other V: K runs
+// ahead of V, as S runs ahead of P V, and neither waits for the other's stages.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,77 @@ namespace inferometer {
 
 template <class Shape>
 class CopyWarp {
- public:
+ protected:
+  static constexpr unsigned kWholeWarp = 0xffffffffU;
+
   __device__ CopyWarp(const FlashSm90Params& params, FlashSm90Shared<Shape>& shared)
       : p(params), s(shared), lane(static_cast<int>(threadIdx.x) % 32) {}
+
+  // Where a paged cache holds a box, of kv_box rows.
+  struct Place {
+    int page = 0;
+    int token = 0;  // of the page
+  };
+
+  // This lane's box of those from `begin` on. To be asked for before the wait for a stage: the table is far away.
+  __device__ Place find_box(const PrefillWork& work, int block, int begin = 0) const {
+    if (p.block_table == nullptr) return {};
+    const int token = block * Shape::kTileKv + min(begin + lane, boxes(work, block) - 1) * p.kv_box;
+    const std::int32_t* table = p.block_table + std::int64_t{work.sequence} * p.max_blocks;
+    return {.page = table[token / p.block_size], .token = token % p.block_size};
+  }
+
+  // Starts the copy of a block's rows: all of them from a contiguous cache, those that exist from a paged one, whose
+  // first 32 boxes are at the lanes' `place`.
+  template <int kPanels>
+  __device__ void start_rows(const CUtensorMap* map, std::uint32_t dst, std::uint32_t barrier, const PrefillWork& work,
+                             int block, Place place) {
+    const int head = work.head / p.heads_per_kv;
+    if (p.block_table == nullptr) {
+      if (lane == 0) {
+        mbarrier_arrive_expect_bytes(barrier, Shape::kTileKv * 128 * kPanels);
+#pragma unroll
+        for (int panel = 0; panel < kPanels; ++panel)
+          tma_load_4d(dst + panel * Shape::kTileKv * 128, map, barrier, panel * 64,
+                      work.kv_token + block * Shape::kTileKv, head, p.cu_kv_lens != nullptr ? 0 : work.sequence);
+      }
+    } else {
+      const int count = boxes(work, block);
+      if (lane == 0) mbarrier_arrive_expect_bytes(barrier, count * p.kv_box * 128 * kPanels);
+      __syncwarp();
+      // One lane starts all copies. Were each to start its own, the warp would still go through them one by one.
+      for (int box = 0; box < count; ++box) {
+        if (box > 0 && box % 32 == 0) place = find_box(work, block, box);
+        const int page = __shfl_sync(kWholeWarp, place.page, box % 32);
+        const int token = __shfl_sync(kWholeWarp, place.token, box % 32);
+        if (lane == 0) {
+#pragma unroll
+          for (int panel = 0; panel < kPanels; ++panel)
+            tma_load_4d(dst + (panel * Shape::kTileKv + box * p.kv_box) * 128, map, barrier, panel * 64, token, head,
+                        page);
+        }
+      }
+    }
+    __syncwarp();
+  }
+
+  const FlashSm90Params& p;
+  FlashSm90Shared<Shape>& s;
+  const int lane;
+  Ring<Shape::kWorkStages> slot;
+
+ private:
+  // That hold keys of the sequence.
+  __device__ int boxes(const PrefillWork& work, int block) const {
+    return min(Shape::kTileKv / p.kv_box, (work.keys.kv_len - block * Shape::kTileKv + p.kv_box - 1) / p.kv_box);
+  }
+};
+
+template <class Shape>
+class QueryKeyWarp : CopyWarp<Shape> {
+ public:
+  __device__ QueryKeyWarp(const FlashSm90Params& params, FlashSm90Shared<Shape>& shared)
+      : CopyWarp<Shape>(params, shared) {}
 
   // One tile after the other, until none is left. Queries are on their way one tile ahead.
   __device__ void run() {
@@ -27,13 +96,17 @@ class CopyWarp {
   }
 
  private:
-  static constexpr unsigned kWholeWarp = 0xffffffffU;
+  using Base = CopyWarp<Shape>;
+  using Base::kWholeWarp;
+  using Base::lane;
+  using Base::p;
+  using Base::s;
+  using Base::slot;
 
-  // Finds the next tile and tells the math warpgroups. Returns the copy in shared memory: this warp has few registers.
+  // Finds the next tile and tells the other warps. Returns the copy in shared memory: this warp has few registers.
   __device__ const PrefillWork& find_next() {
-    const std::uint32_t index = next_index;
-    std::uint32_t taken = 0;
-    if (lane == 0) taken = atomicAdd(p.next_tile, 1U);  // asked for early: the answer takes a while
+    const std::uint32_t index = gridDim.x + __shfl_sync(kWholeWarp, taken, 0);
+    if (lane == 0) taken = atomicAdd(p.next_tile, 1U);  // for the next call: the answer takes a while
     const PrefillWork found = find_work<Shape>(p, index);
     mbarrier_wait(shared_address(&s.work_read[slot.stage()]), slot.parity() ^ 1);
     PrefillWork& work = s.work[slot.stage()];
@@ -47,7 +120,6 @@ class CopyWarp {
     __syncwarp();
     if (lane == 0) mbarrier_arrive(shared_address(&s.work_ready[slot.stage()]));
     slot.advance();
-    next_index = gridDim.x + __shfl_sync(kWholeWarp, taken, 0);
     return work;
   }
 
@@ -62,20 +134,14 @@ class CopyWarp {
     *p.blocks_done = 0;
   }
 
-  // Blocks of keys from the last to the first. K runs one block ahead of V, as S runs ahead of P V. Returns the tile
-  // that follows, its queries asked for.
+  // Blocks of keys from the last to the first. Returns the tile that follows, its queries asked for.
   __device__ const PrefillWork& copy_tile(const PrefillWork& work) {
     const KeyBlocks blocks = tile_blocks<Shape>(work);
-    if (!blocks.empty()) copy_keys(work, blocks.end - 1);
-    if (blocks.end - blocks.begin > 1) copy_keys(work, blocks.end - 2);
+    int block = blocks.end - 1;
+    for (int i = 0; i < Shape::kStages && block >= blocks.begin; ++i) copy_keys(work, block--);
     const PrefillWork& next = find_next();
-    if (!blocks.empty()) copy_values(work, blocks.end - 1);
     if (Shape::kQStages > 1 && sees_keys(next)) copy_queries(next);
-    for (int block = blocks.end - 3; block >= blocks.begin; --block) {
-      copy_keys(work, block);
-      copy_values(work, block + 1);
-    }
-    if (blocks.end - blocks.begin > 1) copy_values(work, blocks.begin);
+    while (block >= blocks.begin) copy_keys(work, block--);
     if (Shape::kQStages == 1 && sees_keys(next)) copy_queries(next);  // sooner, it would wait for keys not yet copied
     return next;
   }
@@ -99,59 +165,61 @@ class CopyWarp {
   }
 
   __device__ void copy_keys(const PrefillWork& work, int block) {
+    const auto place = this->find_box(work, block);
     mbarrier_wait(shared_address(&s.k_read[k.stage()]), k.parity() ^ 1);
     const std::uint32_t ready = shared_address(&s.k_ready[k.stage()]);
-    start_rows<Shape::kQkPanels>(&p.k, shared_address(s.k[k.stage()]), ready, work, block);
+    this->template start_rows<Shape::kQkPanels>(&p.k, shared_address(s.k[k.stage()]), ready, work, block, place);
     k.advance();
   }
 
+  std::uint32_t taken = blockIdx.x - gridDim.x;  // lane 0: the next tile, counted from gridDim.x
+  Ring<Shape::kQStages> q;
+  Ring<Shape::kStages> k;
+};
+
+template <class Shape>
+class ValueWarp : CopyWarp<Shape> {
+ public:
+  __device__ ValueWarp(const FlashSm90Params& params, FlashSm90Shared<Shape>& shared)
+      : CopyWarp<Shape>(params, shared) {}
+
+  __device__ void run() {
+    while (true) {
+      mbarrier_wait(shared_address(&s.work_ready[slot.stage()]), slot.parity());
+      const PrefillWork& work = s.work[slot.stage()];
+      if (!work.valid) return;
+      const KeyBlocks blocks = tile_blocks<Shape>(work);
+      for (int block = blocks.end - 1; block >= blocks.begin; --block) copy_values(work, block);
+      __syncwarp();
+      if (lane == 0) mbarrier_arrive(shared_address(&s.work_read[slot.stage()]));
+      slot.advance();
+    }
+  }
+
+ private:
+  using Base = CopyWarp<Shape>;
+  using Base::lane;
+  using Base::p;
+  using Base::s;
+  using Base::slot;
+
   __device__ void copy_values(const PrefillWork& work, int block) {
+    const auto place = this->find_box(work, block);
     mbarrier_wait(shared_address(&s.v_read[v.stage()]), v.parity() ^ 1);
     const std::uint32_t ready = shared_address(&s.v_ready[v.stage()]);
     const int rows = work.keys.kv_len - block * Shape::kTileKv;
     if (p.clean_values && rows < Shape::kTileKv) {
       const std::uint32_t landed = shared_address(&s.tail_landed);
-      start_rows<Shape::kVPanels>(&p.v, shared_address(s.v[v.stage()]), landed, work, block);
+      this->template start_rows<Shape::kVPanels>(&p.v, shared_address(s.v[v.stage()]), landed, work, block, place);
       mbarrier_wait(landed, tail_parity);
       tail_parity ^= 1;
       clear_rows(s.v[v.stage()], rows);
       if (lane == 0) mbarrier_arrive(ready);
     } else {
-      start_rows<Shape::kVPanels>(&p.v, shared_address(s.v[v.stage()]), ready, work, block);
+      this->template start_rows<Shape::kVPanels>(&p.v, shared_address(s.v[v.stage()]), ready, work, block, place);
     }
     __syncwarp();
     v.advance();
-  }
-
-  // Rows of a block, kv_box at a time: all of them from a contiguous cache, those that exist from a paged one.
-  template <int kPanels>
-  __device__ void start_rows(const CUtensorMap* map, std::uint32_t dst, std::uint32_t barrier, const PrefillWork& work,
-                             int block) {
-    const int first = block * Shape::kTileKv;
-    const int head = work.head / p.heads_per_kv;
-    if (p.block_table == nullptr) {
-      if (lane == 0) {
-        mbarrier_arrive_expect_bytes(barrier, Shape::kTileKv * 128 * kPanels);
-#pragma unroll
-        for (int panel = 0; panel < kPanels; ++panel)
-          tma_load_4d(dst + panel * Shape::kTileKv * 128, map, barrier, panel * 64, work.kv_token + first, head,
-                      p.cu_kv_lens != nullptr ? 0 : work.sequence);
-      }
-    } else {
-      const int boxes = min(Shape::kTileKv / p.kv_box, (work.keys.kv_len - first + p.kv_box - 1) / p.kv_box);
-      if (lane == 0) mbarrier_arrive_expect_bytes(barrier, boxes * p.kv_box * 128 * kPanels);
-      __syncwarp();
-      const std::int32_t* table = p.block_table + std::int64_t{work.sequence} * p.max_blocks;
-      for (int box = lane; box < boxes; box += 32) {
-        const int token = first + box * p.kv_box;
-        const int page = table[token / p.block_size];
-#pragma unroll
-        for (int panel = 0; panel < kPanels; ++panel)
-          tma_load_4d(dst + (panel * Shape::kTileKv + box * p.kv_box) * 128, map, barrier, panel * 64,
-                      token % p.block_size, head, page);
-      }
-    }
-    __syncwarp();
   }
 
   // Rows of V past the sequence's last key: their P is 0, and 0 times what they hold must not be NaN.
@@ -165,13 +233,6 @@ class CopyWarp {
     __syncwarp();
   }
 
-  const FlashSm90Params& p;
-  FlashSm90Shared<Shape>& s;
-  const int lane;
-  std::uint32_t next_index = blockIdx.x;
-  Ring<Shape::kWorkStages> slot;
-  Ring<Shape::kQStages> q;
-  Ring<Shape::kStages> k;
   Ring<Shape::kStages> v;
   std::uint32_t tail_parity = 0;
 };

@@ -7,16 +7,15 @@
 // Tiles follow without a gap: the first S of a tile is computed beside the last O += P V of the tile before.
 #pragma once
 
-#include <cfloat>
 #include <cstdint>
 
 #include "kernels/attention_prefill/flash_sm90_params.hpp"
 #include "kernels/attention_prefill/flash_sm90_ring.hpp"
 #include "kernels/attention_prefill/flash_sm90_shared.cuh"
-#include "kernels/attention_prefill/row_softmax.hpp"
-#include "kernels/common/half_ops.cuh"
+#include "kernels/attention_prefill/flash_sm90_softmax.cuh"
+#include "kernels/attention_prefill/flash_sm90_store.cuh"
+#include "kernels/attention_prefill/flash_sm90_thread.cuh"
 #include "kernels/common/wgmma_matrix.cuh"
-#include "kernels/ptx/exp2.cuh"
 #include "kernels/ptx/rcp.cuh"
 #include "kernels/ptx/warpgroup.cuh"
 #include "kernels/ptx/wgmma.cuh"
@@ -26,7 +25,7 @@ namespace inferometer {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 template <class T, class Shape, bool kSoftCap>
-class MathWarpgroup {
+class MathWarpgroup : WarpgroupThread {
  public:
   __device__ MathWarpgroup(const FlashSm90Params& params, FlashSm90Shared<Shape>& shared, int warpgroup)
       : p(params), s(shared), id(warpgroup) {}
@@ -46,30 +45,11 @@ class MathWarpgroup {
   }
 
  private:
-  static constexpr int kScores = Shape::kTileKv / 2;  // accumulators a thread
-  static constexpr int kOutputs = Shape::kVDim / 2;
-  static constexpr int kSteps = Shape::kTileKv / 16;  // of k in P V
-  static constexpr int kHalf = kSteps / 2 * 8;        // of the scores: whole steps
-  // Maxima and sums run in several chains a row: with few warps on an SM, the latency of one would show. Element i of S
-  // belongs to row i / 2 % 2 and to chain i % kChains.
-  static constexpr int kChains = 8;
-  static constexpr unsigned kWholeWarp = 0xffffffffU;
-
-  // Little is kept between blocks, and what can be is computed where needed: the loop needs the registers.
-  __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
-  // This thread's first row of the 64; the second is 8 further.
-  __device__ static int thread_row() { return static_cast<int>(threadIdx.x) % 128 / 32 * 16 + lane() / 4; }
-  // Says to the compiler that all lanes have this value, so that what follows from it is computed once a warp.
-  template <class Int>
-  __device__ static Int uniform(Int value) {
-    return __shfl_sync(kWholeWarp, value, 0);
-  }
-
-  // One arrival a warp.
-  __device__ static void arrive(std::uint64_t* barrier) {
-    __syncwarp();
-    if (lane() == 0) mbarrier_arrive(shared_address(barrier));
-  }
+  using Softmax = BlockSoftmax<T, Shape::kTileKv, Shape::kChains>;
+  using Store = OutputStore<T, Shape::kVDim>;
+  static constexpr int kScores = Softmax::kScores;
+  static constexpr int kSteps = Softmax::kSteps;
+  static constexpr int kOutputs = Store::kOutputs;
 
   // Warpgroups take turns at issuing products, so that one takes exponentials while another multiplies: 3 % at
   // head_dim 128. Barrier id + 1 collects the warpgroup that waits and the one that passes.
@@ -86,12 +66,8 @@ class MathWarpgroup {
     const WarpgroupWork& mine = work(stage);
     block = uniform(mine.block);
     last_block = uniform(mine.last_block);
-    clean_begin = uniform(mine.clean_begin);
-    clean_count = uniform(static_cast<unsigned>(mine.clean_count));
     skipped_before = uniform(mine.skipped_before);
-    rows[0] = rows[1] = RowSoftmax{};
-    sums[0] = sums[1] = 0;
-    folds = true;
+    soft.reset();
     return true;
   }
   __device__ void leave_tile(std::uint32_t stage) { arrive(&s.work_read[stage]); }
@@ -101,12 +77,12 @@ class MathWarpgroup {
     for (int i = 0; i < skipped_before; ++i) skip_block();
     if (skipped_before > 0) {
       wait_queries();  // copied for all warpgroups: the stage, and the block's end, must not come before they arrive
-      release_queries();
+      arrive(&s.q_read[id][q.stage()]);
+      q.advance();
     }
-#pragma unroll
-    for (int i = 0; i < kOutputs; ++i) acc[i] = 0;
-    const float zero[2] = {finish_row(0), finish_row(1)};
-    store(slot.stage(), zero);
+    float unused[2];
+    finish_rows(slot.stage(), soft, unused);
+    Store::zeros(p, work(slot.stage()));
     leave_tile(slot.stage());
     slot.advance();
   }
@@ -133,18 +109,21 @@ class MathWarpgroup {
     wait_queries();
     scores();
     pass_turn();
+    const bool masked = masked_block();
     wgmma_wait<0>();
     pin_registers(sc);
     release_scores_operands();
-    softmax([](bool, const float(&)[2]) {});
+    softmax(masked, [](bool, const float(&)[2]) {});
     fresh = true;
   }
 
   // The same tile's next block, whose S and P are computed beside O += P V of the block in hand.
   __device__ __forceinline__ void next_block() {
     --block;
-    issue_products();
-    softmax([this](bool raised, const float(&factor)[2]) {
+    start_products();
+    const bool masked = masked_block();
+    wait_scores();
+    softmax(masked, [this](bool raised, const float(&factor)[2]) {
       wait_outputs();
       if (!raised) return;
 #pragma unroll
@@ -157,17 +136,22 @@ class MathWarpgroup {
   // which that can be done: this one is then brought to its end.
   __device__ __forceinline__ bool next_tile() {
     const std::uint32_t stage = slot.stage();
-    const float inverse[2] = {finish_row(0), finish_row(1)};
+    const Softmax ended = soft;
     const int skipped_after = uniform(work(stage).skipped_after);
     slot.advance();
+    q.advance();
     if (skipped_after > 0 || !enter_tile() || block < last_block || skipped_before > 1) {
-      end_stream(stage, inverse, skipped_after);
+      end_stream(stage, ended, skipped_after);
       return false;
     }
     if (skipped_before > 0) skip_keys();
     wait_queries();
-    issue_products();
-    softmax([&](bool, const float(&)[2]) {
+    start_products();
+    float inverse[2];
+    finish_rows(stage, ended, inverse);
+    const bool masked = masked_block();
+    wait_scores();
+    softmax(masked, [&](bool, const float(&)[2]) {
       wait_outputs();
       store(stage, inverse);
     });
@@ -177,18 +161,22 @@ class MathWarpgroup {
     return true;
   }
 
-  __device__ void end_stream(std::uint32_t stage, const float (&inverse)[2], int skipped_after) {
+  __device__ void end_stream(std::uint32_t stage, const Softmax& ended, int skipped_after) {
     outputs();
+    float inverse[2];
+    finish_rows(stage, ended, inverse);
     wait_outputs();
     store(stage, inverse);
     for (int i = 0; i < skipped_after; ++i) skip_block();
     leave_tile(stage);
   }
 
-  __device__ __forceinline__ void issue_products() {
+  __device__ __forceinline__ void start_products() {
     scores();
     outputs();
     pass_turn();
+  }
+  __device__ __forceinline__ void wait_scores() {
     wgmma_wait<1>();
     pin_registers(sc);
     release_scores_operands();
@@ -236,10 +224,6 @@ class MathWarpgroup {
   }
   __device__ __forceinline__ void wait_keys() { mbarrier_wait(shared_address(&s.k_ready[k.stage()]), k.parity()); }
   __device__ __forceinline__ void wait_values() { mbarrier_wait(shared_address(&s.v_ready[v.stage()]), v.parity()); }
-  __device__ __forceinline__ void release_queries() {
-    arrive(&s.q_read[id][q.stage()]);
-    q.advance();
-  }
   __device__ __forceinline__ void release_keys() {
     arrive(&s.k_read[k.stage()]);
     k.advance();
@@ -250,97 +234,25 @@ class MathWarpgroup {
   }
   __device__ __forceinline__ void release_scores_operands() {
     release_keys();
-    if (block == last_block) release_queries();
+    if (block == last_block) arrive(&s.q_read[id][q.stage()]);
   }
 
-  // S becomes P, packed in `prob`. `between(raised, factor)` is called once m is final: it waits for the product that
-  // still reads `prob`, and brings O up to date, which is to be multiplied by `factor` if m was raised.
+  // Whether some of the rows do not see some key of the block. Asked while S is on its way.
+  __device__ __forceinline__ bool masked_block() const {
+    const WarpgroupWork& mine = work(slot.stage());
+    return uniform(static_cast<int>(static_cast<unsigned>(block - mine.clean_begin) >=
+                                    static_cast<unsigned>(mine.clean_count))) != 0;
+  }
+
+  // S becomes P. `between`: see BlockSoftmax.
   template <class Between>
-  __device__ __forceinline__ void softmax(Between&& between) {
+  __device__ __forceinline__ void softmax(bool masked, Between&& between) {
     if constexpr (kSoftCap) {
 #pragma unroll
       for (int i = 0; i < kScores; ++i) sc[i] = p.cap * tanhf(sc[i] * p.inverse_cap);
     }
-    if (static_cast<unsigned>(block - clean_begin) >= clean_count) mask();
-
-    float partial[kChains] = {};
-    float seen[2];
-    float factor[2] = {1.0F, 1.0F};
-    maxima<0, kHalf>(seen);
-    bool raised = follow(seen, factor);
-    powers<0, kHalf>(partial);
-    maxima<kHalf, kScores>(seen);
-    float later[2];
-    if (follow(seen, later)) {
-      raised = true;
-#pragma unroll
-      for (int r = 0; r < 2; ++r) factor[r] *= later[r];
-#pragma unroll
-      for (int i = 0; i < kHalf; ++i) sc[i] *= later[i / 2 % 2];
-#pragma unroll
-      for (int i = 0; i < kChains; ++i) partial[i] *= later[i / 2 % 2];
-    }
-    between(raised, factor);
-    pack<0, kHalf>();
-    powers<kHalf, kScores>(partial);
-    pack<kHalf, kScores>();
-    sums[0] += (partial[0] + partial[1]) + (partial[4] + partial[5]);
-    sums[1] += (partial[2] + partial[3]) + (partial[6] + partial[7]);
-  }
-
-  template <int kBegin, int kEnd>
-  __device__ __forceinline__ void maxima(float (&seen)[2]) const {
-    float top[kChains];
-#pragma unroll
-    for (int i = kBegin; i < kEnd; ++i)
-      top[i % kChains] = i < kBegin + kChains ? sc[i] : fmaxf(top[i % kChains], sc[i]);
-    seen[0] = fmaxf(fmaxf(top[0], top[1]), fmaxf(top[4], top[5]));
-    seen[1] = fmaxf(fmaxf(top[2], top[3]), fmaxf(top[6], top[7]));
-  }
-
-  // Lets m follow the scores `seen` where they pass it by far. True if it was raised for some row of this warp;
-  // `factor` is then what earlier P are to be multiplied by.
-  __device__ __forceinline__ bool follow(const float (&seen)[2], float (&factor)[2]) {
-    const bool passed = rows[0].passed_by(seen[0], p.scale) || rows[1].passed_by(seen[1], p.scale);
-    if (!__any_sync(kWholeWarp, passed)) return false;
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      float score = seen[r];
-      score = fmaxf(score, __shfl_xor_sync(kWholeWarp, score, 1));
-      score = fmaxf(score, __shfl_xor_sync(kWholeWarp, score, 2));
-      factor[r] = rows[r].raise(score, p.scale);
-      sums[r] *= factor[r];
-    }
-    folds = __all_sync(kWholeWarp, rows[0].folds(p.scale) && rows[1].folds(p.scale));
-    return true;
-  }
-
-  // P of scores kBegin .. kEnd - 1, in place; adds them to the chains.
-  template <int kBegin, int kEnd>
-  __device__ __forceinline__ void powers(float (&partial)[kChains]) {
-    float offset[2] = {rows[0].offset(p.scale), rows[1].offset(p.scale)};
-    if (!folds) {
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        if (rows[r].folds(p.scale)) continue;
-        offset[r] = 0;
-#pragma unroll
-        for (int i = kBegin; i < kEnd; ++i)
-          if (i / 2 % 2 == r) sc[i] = fminf(sc[i], FLT_MAX) - rows[r].top;
-      }
-    }
-#pragma unroll
-    for (int i = kBegin; i < kEnd; ++i) {
-      sc[i] = exp2_approx(fmaf(sc[i], p.scale.log2, -offset[i / 2 % 2]));
-      partial[i % kChains] += sc[i];
-    }
-  }
-
-  // P as the A fragments of P V: accumulators of 16 columns are the four registers of one step.
-  template <int kBegin, int kEnd>
-  __device__ __forceinline__ void pack() {
-#pragma unroll
-    for (int i = kBegin; i < kEnd; i += 2) prob[i / 8][i / 2 % 4] = pack_pair<T>(sc[i], sc[i + 1]);
+    if (masked) mask();
+    soft.run(sc, prob, p.scale, between);
   }
 
   // Scores of keys that a row does not see become -infinity.
@@ -349,8 +261,8 @@ class MathWarpgroup {
     const int key = block * Shape::kTileKv + lane() % 4 * 2;  // of sc[0]
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int last = mine.keys.last(thread_row() + 8 * r) - key;
-      const int first = mine.keys.first(thread_row() + 8 * r) - key;
+      const int last = mine.keys.last(row() + 8 * r) - key;
+      const int first = mine.keys.first(row() + 8 * r) - key;
 #pragma unroll
       for (int i = 0; i < kScores; ++i) {
         const int column = i / 4 * 8 + i % 2;
@@ -359,53 +271,23 @@ class MathWarpgroup {
     }
   }
 
-  // Writes the log-sum-exp of row r of the tile in the slot; returns 1 / sum, or 0 for a row that sees no key.
-  __device__ __forceinline__ float finish_row(int r) {
-    const WarpgroupWork& mine = work(slot.stage());
-    const int row = thread_row() + 8 * r;
-    float sum = sums[r];
-    sum += __shfl_xor_sync(kWholeWarp, sum, 1);
-    sum += __shfl_xor_sync(kWholeWarp, sum, 2);
-    if (row < mine.queries && lane() % 4 == 0) p.lse[mine.lse_offset + row] = rows[r].log_sum_exp(sum, p.scale);
-    return sum == 0.0F ? 0.0F : rcp_approx(sum);
-  }
-
-  // O times `inverse`, straight from registers. Four lanes hold neighbouring pairs of a row: they exchange them so that
-  // each stores 16 bytes.
-  __device__ __forceinline__ void store(std::uint32_t stage, const float (&inverse)[2]) {
+  // Writes the log-sum-exp of the rows of a tile that `ended`; their 1 / sum, or 0 for a row that sees no key.
+  __device__ __forceinline__ void finish_rows(std::uint32_t stage, const Softmax& ended, float (&inverse)[2]) {
     const WarpgroupWork& mine = work(stage);
-    T* o = static_cast<T*>(p.o) + mine.o_offset + thread_row() * p.o_stride + 8 * (lane() % 4);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const bool exists = thread_row() + 8 * r < mine.queries;
-#pragma unroll
-      for (int j = 0; j < Shape::kVDim / 32; ++j) {
-        std::uint32_t pairs[4];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int at = (4 * j + i) * 4 + 2 * r;
-          pairs[i] = inverse[r] == 0.0F ? 0U : pack_pair<T>(acc[at] * inverse[r], acc[at + 1] * inverse[r]);
-        }
-        exchange(pairs);
-        if (exists)
-          *reinterpret_cast<uint4*>(o + 8 * r * p.o_stride + 32 * j) = uint4{pairs[0], pairs[1], pairs[2], pairs[3]};
-      }
+      const int row_of_tile = row() + 8 * r;
+      const float sum = ended.row_sum(r);
+      if (row_of_tile < mine.queries && lane() % 4 == 0)
+        p.lse[mine.lse_offset + row_of_tile] = ended.log_sum_exp(r, sum, p.scale);
+      inverse[r] = sum == 0.0F ? 0.0F : rcp_approx(sum);
     }
   }
 
-  // Transposes the 4 x 4 matrix that four neighbouring lanes hold, a row each.
-  __device__ __forceinline__ static void exchange(std::uint32_t (&row)[4]) {
-#pragma unroll
-    for (int step = 1; step < 4; step *= 2) {
-      const bool upper = (lane() & step) != 0;
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if ((i & step) != 0) continue;
-        const std::uint32_t give = upper ? row[i] : row[i + step];
-        const std::uint32_t got = __shfl_xor_sync(kWholeWarp, give, step);
-        (upper ? row[i] : row[i + step]) = got;
-      }
-    }
+  // O of the tile before.
+  __device__ __forceinline__ void store(std::uint32_t stage, const float (&inverse)[2]) {
+    Store::scale_rows(acc, inverse);
+    Store::rows(p, work(stage), acc);
   }
 
   const FlashSm90Params& p;
@@ -416,19 +298,15 @@ class MathWarpgroup {
   Ring<Shape::kStages> v;
   Ring<Shape::kQStages> q;
 
-  int block = 0;        // that S and P belong to; blocks go down
-  int last_block = 0;   // of the tile for these rows
-  int clean_begin = 0;  // clean_count blocks from here hold only keys that all these rows see
-  unsigned clean_count = 0;
+  int block = 0;           // that S and P belong to; blocks go down
+  int last_block = 0;      // of the tile for these rows
   int skipped_before = 0;  // blocks of the tile above these rows'
   bool fresh = true;       // O holds nothing of P's tile yet
 
   float sc[kScores];              // S, then P
   std::uint32_t prob[kSteps][4];  // P, packed
   float acc[kOutputs];            // O
-  RowSoftmax rows[2];
-  float sums[2];  // of P: this thread's share of its two rows
-  bool folds = true;
+  Softmax soft;
 };
 
 #endif

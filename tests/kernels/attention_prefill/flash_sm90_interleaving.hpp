@@ -44,7 +44,7 @@ class Interleaving {
   explicit Interleaving(const std::vector<Steps>& of_agents) : agents(of_agents), next(of_agents.size(), 0) {
     for (int i = 0; i < Stages<Shape>::kCount; ++i) {
       Barrier& read = stages[static_cast<std::size_t>(i)].read;
-      read.arrivals = read.missing = Stages<Shape>::is_q(i) ? 1 : Shape::kWarpgroups;
+      read.arrivals = read.missing = Stages<Shape>::readers(i);
     }
   }
 

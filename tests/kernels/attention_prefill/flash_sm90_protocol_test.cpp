@@ -1,4 +1,4 @@
-// How the copying warp and the math warpgroups of flash_sm90 hand stages to each other, without a GPU.
+// How the copying warps and the math warpgroups of flash_sm90 hand stages to each other, without a GPU.
 #include <algorithm>
 #include <random>
 #include <string>
@@ -38,7 +38,7 @@ std::string first_fault(int sequences, Mistake mistake) {
   std::mt19937 random(90);
   for (int i = 0; i < sequences; ++i) {
     const std::vector<PrefillWork> works = random_tiles<Shape>(random);
-    std::vector<Steps> agents{CopyWarp<Shape>(works).run()};
+    std::vector<Steps> agents{QueryKeyWarp<Shape>(works).run(), ValueWarp<Shape>(works).run()};
     for (int w = 0; w < Shape::kWarpgroups; ++w) agents.push_back(MathWarpgroup<Shape>(works, w, mistake).run());
     for (int repeat = 0; repeat < 3; ++repeat)
       if (std::string fault = Interleaving<Shape>(agents).run(random); !fault.empty()) return fault;

@@ -1,4 +1,4 @@
-// The steps by which the copying warp and the math warpgroups of flash_sm90 hand stages to each other: as
+// The steps by which the copying warps and the math warpgroups of flash_sm90 hand stages to each other: as
 // flash_sm90_copy.cuh and flash_sm90_math.cuh take them, function by function under the same names, with nothing done
 // in between. A warpgroup is one agent: its warps do the same, and what one of them waits for, all do.
 #pragma once
@@ -42,15 +42,25 @@ struct Stages {
   static int k(std::uint32_t i) { return kWork + Shape::kWarpgroups * Shape::kQStages + static_cast<int>(i); }
   static int v(std::uint32_t i) { return k(Shape::kStages) + static_cast<int>(i); }
   static constexpr int kCount = kWork + Shape::kWarpgroups * Shape::kQStages + 2 * Shape::kStages;
-  static bool is_q(int stage) { return stage >= q(0, 0) && stage < k(0); }
+  // Agents that read a stage: the warpgroup that queries are for; of a tile's work, the one that copies values too.
+  static int readers(int stage) {
+    if (stage >= q(0, 0) && stage < k(0)) return 1;
+    return Shape::kWarpgroups + (stage < kWork ? 1 : 0);
+  }
 };
 
 inline unsigned block_of(std::uint32_t tile, int block) { return tile * 1000 + static_cast<unsigned>(block); }
 
+template <class OneRing>
+void fill(Steps& steps, int stage, const OneRing& ring, unsigned contents) {
+  steps.push_back({Act::wait_read, stage, ring.parity() ^ 1});
+  steps.push_back({Act::copy, stage, contents});
+}
+
 template <class Shape>
-class CopyWarp {
+class QueryKeyWarp {
  public:
-  explicit CopyWarp(const std::vector<PrefillWork>& tiles) : works(tiles) {}
+  explicit QueryKeyWarp(const std::vector<PrefillWork>& tiles) : works(tiles) {}
 
   Steps run() {
     std::uint32_t work = find_next();
@@ -75,36 +85,22 @@ class CopyWarp {
 
   std::uint32_t copy_tile(std::uint32_t work) {
     const KeyBlocks blocks = tile_blocks<Shape>(works[work]);
-    if (!blocks.empty()) copy_keys(work, blocks.end - 1);
-    if (blocks.end - blocks.begin > 1) copy_keys(work, blocks.end - 2);
+    int block = blocks.end - 1;
+    for (int i = 0; i < Shape::kStages && block >= blocks.begin; ++i) copy_keys(work, block--);
     const std::uint32_t next = find_next();
-    if (!blocks.empty()) copy_values(work, blocks.end - 1);
     if (Shape::kQStages > 1 && sees_keys(next)) copy_queries(next);
-    for (int block = blocks.end - 3; block >= blocks.begin; --block) {
-      copy_keys(work, block);
-      copy_values(work, block + 1);
-    }
-    if (blocks.end - blocks.begin > 1) copy_values(work, blocks.begin);
+    while (block >= blocks.begin) copy_keys(work, block--);
     if (Shape::kQStages == 1 && sees_keys(next)) copy_queries(next);
     return next;
   }
 
-  template <class OneRing>
-  void fill(int stage, const OneRing& ring, unsigned contents) {
-    steps.push_back({Act::wait_read, stage, ring.parity() ^ 1});
-    steps.push_back({Act::copy, stage, contents});
-  }
   void copy_queries(std::uint32_t work) {
-    for (int w = 0; w < Shape::kWarpgroups; ++w) fill(At::q(w, q.stage()), q, work);
+    for (int w = 0; w < Shape::kWarpgroups; ++w) fill(steps, At::q(w, q.stage()), q, work);
     q.advance();
   }
   void copy_keys(std::uint32_t work, int block) {
-    fill(At::k(k.stage()), k, block_of(work, block));
+    fill(steps, At::k(k.stage()), k, block_of(work, block));
     k.advance();
-  }
-  void copy_values(std::uint32_t work, int block) {
-    fill(At::v(v.stage()), v, block_of(work, block));
-    v.advance();
   }
 
   const std::vector<PrefillWork>& works;
@@ -112,6 +108,37 @@ class CopyWarp {
   Ring<At::kWork> slot;
   Ring<Shape::kQStages> q;
   Ring<Shape::kStages> k;
+};
+
+template <class Shape>
+class ValueWarp {
+ public:
+  explicit ValueWarp(const std::vector<PrefillWork>& tiles) : works(tiles) {}
+
+  Steps run() {
+    while (true) {
+      const std::uint32_t work = slot.uses;
+      const int stage = At::work(slot.stage());
+      steps.push_back({Act::wait_ready, stage, slot.parity()});
+      if (!works[work].valid) return steps;
+      steps.push_back({Act::begin_read, stage, work});
+      const KeyBlocks blocks = tile_blocks<Shape>(works[work]);
+      for (int block = blocks.end - 1; block >= blocks.begin; --block) {
+        fill(steps, At::v(v.stage()), v, block_of(work, block));
+        v.advance();
+      }
+      steps.push_back({Act::end_read, stage, work});
+      steps.push_back({Act::arrive_read, stage, 0});
+      slot.advance();
+    }
+  }
+
+ private:
+  using At = Stages<Shape>;
+
+  const std::vector<PrefillWork>& works;
+  Steps steps;
+  Ring<At::kWork> slot;
   Ring<Shape::kStages> v;
 };
 
@@ -165,7 +192,8 @@ class MathWarpgroup {
     for (int i = 0; i < skipped_before; ++i) skip_block();
     if (skipped_before > 0) {
       if (mistake != Mistake::queries_released_unseen) wait_queries();
-      release_queries();
+      release_queries(q.stage());
+      q.advance();
     }
     leave_tile(tile);
     advance_slot();
@@ -204,6 +232,7 @@ class MathWarpgroup {
     const int at = block;
     const int after = skipped_after;
     advance_slot();
+    q.advance();
     const int most = mistake == Mistake::two_blocks_skipped_within_a_stream ? 2 : 1;
     if (after > 0 || !enter_tile() || block < last_block || skipped_before > most) {
       outputs(at);
@@ -238,7 +267,7 @@ class MathWarpgroup {
     steps.push_back({Act::end_read, At::q(id, q.stage()), tile});
     steps.push_back({Act::end_read, At::k(k.stage()), block_of(tile, block)});
     release_keys();
-    if (block == last_block) release_queries();
+    if (block == last_block) release_queries(q.stage());
   }
   void outputs(int values_block) {
     wait_values();
@@ -252,10 +281,7 @@ class MathWarpgroup {
   void wait_queries() { steps.push_back({Act::wait_ready, At::q(id, q.stage()), q.parity()}); }
   void wait_keys() { steps.push_back({Act::wait_ready, At::k(k.stage()), k.parity()}); }
   void wait_values() { steps.push_back({Act::wait_ready, At::v(v.stage()), v.parity()}); }
-  void release_queries() {
-    steps.push_back({Act::arrive_read, At::q(id, q.stage()), 0});
-    q.advance();
-  }
+  void release_queries(std::uint32_t stage) { steps.push_back({Act::arrive_read, At::q(id, stage), 0}); }
   void release_keys() {
     steps.push_back({Act::arrive_read, At::k(k.stage()), 0});
     k.advance();

@@ -126,7 +126,7 @@ TEST_CASE(
     "[attention][prefill][flash_sm90]") {
   check_against_definition<ShortBlocks>();
   check_against_definition<FlashSm90D128Short>();
-  check_against_definition<FlashSm90D128Middle>();
+  check_against_definition<FlashSm90D128>();
 }
 
 TEST_CASE("flash_sm90: the keys that a warpgroup's row masks by are those that its query sees",
