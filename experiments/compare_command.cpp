@@ -1,13 +1,10 @@
 // inferometer compare: two results files, row by row.
-#include <cmath>
-#include <cstddef>
 #include <iostream>
 #include <memory>
-#include <stdexcept>
 
 #include "experiments/command.hpp"
+#include "experiments/results_input.hpp"
 #include "harness/results/compare_text.hpp"
-#include "harness/sweep/json_reader.hpp"
 #include "harness/sweep/sweep.hpp"
 
 namespace inferometer {
@@ -20,31 +17,10 @@ struct Typed {
   CompareText text;
 };
 
-constexpr std::size_t kMaxResultsBytes = std::size_t{1} << 30;
-
-// "5%" or "0.05".
-double ratio_from(const std::string& typed) {
-  std::size_t used = 0;
-  double value = -1;
-  try {
-    value = std::stod(typed, &used);
-  } catch (const std::logic_error&) {
-    used = 0;  // no number, or none that a double holds: refused below
-  }
-  const bool percent = used + 1 == typed.size() && typed.back() == '%';
-  if (used == 0 || (used != typed.size() && !percent) || !std::isfinite(value) || value < 0)
-    throw ConfigError("compare: --threshold must be a ratio or a percentage, like 5% or 0.05, got '" + typed + "'");
-  return percent ? value / 100 : value;
-}
-
-Json results_from(const std::string& path) {
-  return read_json(read_text_file(path, kMaxResultsBytes, "results file"), path);
-}
-
 int compare(const Typed& typed) {
-  const double threshold = ratio_from(typed.threshold);
-  const Json base = results_from(typed.base);
-  const Json now = results_from(typed.now);
+  const double threshold = ratio_from("compare", typed.threshold);
+  const Json base = read_results(typed.base);
+  const Json now = read_results(typed.now);
   try {
     const Comparison comparison = compare_results(base, now, threshold);
     std::cout << comparison_text(comparison, typed.text);

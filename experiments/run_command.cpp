@@ -13,9 +13,11 @@
 #include "experiments/command.hpp"
 #include "experiments/dry_run.hpp"
 #include "experiments/project.hpp"
+#include "experiments/results_input.hpp"
 #include "harness/operator/nearest_word.hpp"
 #include "harness/results/recorded_command.hpp"
 #include "harness/run/run.hpp"
+#include "harness/sweep/shard.hpp"
 #include "harness/sweep/sweep.hpp"
 
 namespace inferometer {
@@ -31,6 +33,9 @@ struct Typed {
   std::vector<std::string> configs;
   std::string output;
   std::string seed = std::to_string(RunOptions{}.seed);
+  std::string shard;
+  std::string against;
+  std::string threshold = "5%";
   SweepOptions sweep;
   RunOptions run;
   bool dry_run = false;
@@ -58,8 +63,10 @@ std::vector<std::string> output_paths(const std::vector<Sweep>& sweeps, const Ty
       throw ConfigError(sweep.path + ": /name: another config of this call is called '" + sweep.name +
                         "' too, and would write the same file");
     }
-    // A single row must not take the place of the whole sweep it came from.
-    const std::string name = typed.sweep.row.empty() ? sweep.name : sweep.name + "." + sweep.rows.front().id;
+    // A single row, or a shard, must not take the place of the whole sweep it came from.
+    std::string name = typed.sweep.row.empty() ? sweep.name : sweep.name + "." + sweep.rows.front().id;
+    if (sweep.shard)
+      name += ".shard-" + std::to_string(sweep.shard->index) + "-of-" + std::to_string(sweep.shard->count);
     paths.push_back((folder / (name + ".json")).string());
   }
   std::error_code error;
@@ -106,12 +113,34 @@ std::uint64_t read_seed(const std::string& text) {
   return seed;
 }
 
+Against read_against(const Typed& typed) {
+  Against against{
+      .path = typed.against, .base = read_results(typed.against), .threshold = ratio_from("run", typed.threshold)};
+  try {
+    require_results(against.base);
+  } catch (const std::runtime_error& error) {
+    throw ConfigError("run: --against " + typed.against + ": " + error.what());
+  }
+  return against;
+}
+
 int run(const Typed& typed, const Arguments& arguments) {
   if (typed.configs.empty())
     throw ConfigError("run: a config is missing; 'inferometer list experiments' names those at hand");
   if (typed.json && !typed.dry_run)
     throw ConfigError("run: --json belongs to --dry-run; a run writes its JSON to -o FILE");
+  if (typed.run.in_process && typed.run.devices.size() > 1)
+    throw ConfigError("run: --in-process runs on one device, --devices names " +
+                      std::to_string(typed.run.devices.size()));
+  if (!typed.shard.empty() && !typed.sweep.row.empty())
+    throw ConfigError("run: --shard deals out the rows of a sweep, --row keeps one of them: give one of the two");
+  if (!typed.against.empty() && (typed.run.resume || typed.run.devices.size() > 1 || typed.configs.size() > 1))
+    throw ConfigError(
+        "run: --against measures rows in turn with their counterparts, on one device and in one go: it takes one "
+        "config, "
+        "no --resume and no --devices");
   RunOptions options = typed.run;
+  if (!typed.against.empty()) options.against = read_against(typed);
   const std::string project = project_folder();
   options.argv = recorded_command(arguments, typed.configs, typed.output, project);
   options.seed = read_seed(typed.seed);
@@ -119,6 +148,7 @@ int run(const Typed& typed, const Arguments& arguments) {
   for (const std::string& path : typed.configs) {
     find_config(path);
     sweeps.push_back(load_sweep(path, typed.sweep));
+    if (!typed.shard.empty()) keep_shard(sweeps.back(), parse_shard(typed.shard));
   }
   if (typed.dry_run) {
     print_rows(sweeps, typed.json);
@@ -163,7 +193,20 @@ Command add_run_command(CLI::App& program) {
   app->add_flag("--json", typed->json, "With --dry-run: print the rows as JSON");
   app->add_flag("--in-process", typed->run.in_process, "No worker process: for debuggers and profilers");
   app->add_option("--seed", typed->seed, "Seed of all inputs (default: 1)");
-  app->add_option("--device", typed->run.device, "GPU, by its ordinal (default: 0)")->check(CLI::Range(0, 1023));
+  app->add_option("--shard", typed->shard, "I/N: part I of N of the rows; 'merge' puts the parts together")
+      ->check(not_empty());
+  app->add_option("--against", typed->against,
+                  "BASE.json: compare with these results; variants that only they hold are measured again, in turn")
+      ->check(not_empty());
+  app->add_option("--threshold", typed->threshold, "With --against: changes up to this much do not count")
+      ->capture_default_str();
+  CLI::Option* device =
+      app->add_option("--device", typed->run.device, "GPU, by its ordinal (default: 0)")->check(CLI::Range(0, 1023));
+  app->add_option("--devices", typed->run.devices, "Several GPUs with commas between, a worker for each: 0,1")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(0, 1023))
+      ->excludes(device);
   app->add_flag("--quiet", typed->run.quiet, "No progress on standard error");
   return {app, [typed](const Arguments& arguments) { return run(*typed, arguments); }};
 }

@@ -15,11 +15,6 @@
 namespace inferometer {
 namespace {
 
-void require_results(const Json& json) {
-  if (!json.is_object() || text_from(json.value("schema", Json(nullptr))) != "inferometer.results/1")
-    throw std::runtime_error("is no results file (its \"schema\" must be \"inferometer.results/1\")");
-}
-
 // What names a row in every file.
 std::string key_of(const Record& record) {
   Fields fields = record.problem;
@@ -122,6 +117,25 @@ void compare_times(ComparedRow& row, double threshold, double noise) {
 
 }  // namespace
 
+void require_results(const Json& json) {
+  if (!json.is_object() || text_from(json.value("schema", Json(nullptr))) != "inferometer.results/1")
+    throw std::runtime_error("is no results file (its \"schema\" must be \"inferometer.results/1\")");
+}
+
+ComparedRow compare_records(const Record& base, const Record& now, double threshold, double noise) {
+  ComparedRow row;
+  row.base = base;
+  row.now = now;
+  if (!now.timing) {
+    row.verdict = Verdict::failed;
+  } else if (!base.timing) {
+    row.verdict = Verdict::added;
+  } else if (same_cache(*base.timing, *now.timing)) {
+    compare_times(row, threshold, noise);
+  }
+  return row;
+}
+
 Comparison compare_results(const Json& base, const Json& now, double threshold) {
   require_results(base);
   require_results(now);
@@ -145,21 +159,13 @@ Comparison compare_results(const Json& base, const Json& now, double threshold) 
       comparison.rows.push_back(std::move(row));
       continue;
     }
-    row.now = std::move(found.mapped());
-    const bool timed_before = row.base->timing.has_value();
-    const bool timed_now = row.now->timing.has_value();
-    if (row.base->status == Status::unsupported && row.now->status == Status::unsupported) continue;
-    if (!timed_now) {
-      row.verdict = Verdict::failed;
-    } else if (!timed_before) {
-      row.verdict = Verdict::added;
-    } else if (!same_cache(*row.base->timing, *row.now->timing)) {
-      comparison.obstacles.push_back("row " + row.base->id + " (" + row.base->variant +
+    const Record& before = *row.base;
+    const Record& now_record = found.mapped();
+    if (before.status == Status::unsupported && now_record.status == Status::unsupported) continue;
+    if (before.timing && now_record.timing && !same_cache(*before.timing, *now_record.timing))
+      comparison.obstacles.push_back("row " + before.id + " (" + before.variant +
                                      ") was measured with another state of the cache, or other rests");
-    } else {
-      compare_times(row, threshold, comparison.noise_floor);
-    }
-    comparison.rows.push_back(std::move(row));
+    comparison.rows.push_back(compare_records(before, now_record, threshold, comparison.noise_floor));
   }
   for (const std::string& key : order)
     if (auto left = now_rows.extract(key); !left.empty()) {

@@ -48,6 +48,14 @@ struct Comparison {
 // in both files are left out if both are unsupported. Throws std::runtime_error for what is no results file.
 Comparison compare_results(const Json& base, const Json& now, double threshold);
 
+// One row, set against another of the same problem; without a ratio where both were measured with another state of the
+// cache. `noise`: how far two
+// runs of the same kernel differ, as a ratio - 1.
+ComparedRow compare_records(const Record& base, const Record& now, double threshold, double noise);
+
+// Throws std::runtime_error for what has not the schema inferometer.results/1.
+void require_results(const Json& json);
+
 // The whole comparison's exit code: 4 not comparable, 1 some row slower, 3 some row missing, added or failed, else 0.
 int exit_code(const Comparison& comparison);
 

@@ -37,13 +37,19 @@ double own_time(const std::optional<Record>& record) {
   return record && record->timing ? record->timing->headline_ns : 0;
 }
 
+// Of both, where a row stands against another variant.
+std::string variant_text(const ComparedRow& row) {
+  const std::string& variant = any_record(row).variant;
+  return row.base && row.base->variant != variant ? variant + " over " + row.base->variant : variant;
+}
+
 Cells cells_of(const ComparedRow& row, const std::vector<std::string>& varying) {
   const Record& record = any_record(row);
   const bool compared = row.ratio.has_value();
   std::string ratio = compared ? formatted("%.3f", *row.ratio) : "";
   if (row.ratio_low) ratio += formatted(" (%.3f", *row.ratio_low) + formatted(" to %.3f)", *row.ratio_high);
   return {std::string(verdict_name(row.verdict)),
-          record.variant,
+          variant_text(row),
           problem_text(record, varying),
           time_or_status(row.base, compared ? row.base_ns : own_time(row.base)),
           time_or_status(row.now, compared ? row.now_ns : own_time(row.now)),

@@ -52,6 +52,7 @@ struct Record {
   std::string operator_name;
   std::string variant;
   std::string backend;
+  std::string device;  // where it ran: "cpu", or the uuid of a GPU; empty: nowhere
   Fields problem;
   Status status = Status::error;
   std::string reason;

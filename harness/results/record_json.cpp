@@ -184,6 +184,7 @@ Json record_json(const Record& record) {
                {"operator", record.operator_name},
                {"variant", record.variant},
                {"backend", record.backend},
+               {"device", or_null(record.device)},
                {"problem", fields_json(record.problem)},
                {"status", status_name(record.status)},
                {"reason", or_null(record.reason)},
@@ -209,6 +210,7 @@ Record record_from_json(const Json& json) {
   record.operator_name = json.at("operator");
   record.variant = json.at("variant");
   record.backend = json.at("backend");
+  if (const auto device = json.find("device"); device != json.end()) record.device = text_from(*device);  // not in 0.1
   record.problem = fields_from_json(json.at("problem"));
   const auto status = parse_status(json.at("status").get<std::string>());
   if (!status) throw std::runtime_error("unknown status " + json.at("status").dump());

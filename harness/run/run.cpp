@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <deque>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -10,17 +11,23 @@
 #include <system_error>
 #include <unordered_set>
 
+#include "harness/operator/registry.hpp"
+#include "harness/results/compare_text.hpp"
 #include "harness/results/file_write.hpp"
-#include "harness/results/progress.hpp"
 #include "harness/results/results_file.hpp"
+#include "harness/results/run_parts.hpp"
 #include "harness/results/sha256.hpp"
 #include "harness/results/status.hpp"
 #include "harness/results/table.hpp"
 #include "harness/results/terminal.hpp"
+#include "harness/run/abba_executor.hpp"
+#include "harness/run/device_lock.hpp"
+#include "harness/run/device_team.hpp"
 #include "harness/run/journal.hpp"
 #include "harness/run/output_path.hpp"
-#include "harness/run/row_executor.hpp"
+#include "harness/run/progress_observer.hpp"
 #include "harness/run/row_record.hpp"
+#include "harness/sweep/shard.hpp"
 
 namespace inferometer {
 namespace {
@@ -34,31 +41,40 @@ std::string own_sha256() {
   return sha256_hex(std::string{std::istreambuf_iterator<char>(file), {}});
 }
 
-class ProgressObserver : public RunObserver {
- public:
-  explicit ProgressObserver(Progress& progress) : progress_(progress) {}
-  void phase(std::string_view name) override { progress_.phase(name); }
-  void output(const std::string& line) override {
-    constexpr int kMostLines = 20;
-    if (++lines_ <= kMostLines) progress_.message("worker: " + line);
-    if (lines_ == kMostLines) progress_.message("worker: what else this row prints is not shown");
-  }
-  void tick() override { progress_.tick(); }
-  void row_started(const std::string& row) {
-    lines_ = 0;
-    progress_.row_started(row);
-  }
+std::string row_text(const SweepRow& row) {
+  return row.operator_name + "/" + row.variant + " " + to_string(row.problem);
+}
 
- private:
-  int lines_ = 0;  // printed by the worker in this row
-  Progress& progress_;
-};
+bool on_gpu(const SweepRow& row) {
+  const Variant* variant = find_variant(row.operator_name, row.variant);
+  return variant != nullptr && variant->on_gpu();
+}
+
+// Rows go to whichever device is free: any of them must do.
+void refuse_uneven(const std::vector<int>& devices, const std::vector<DeviceReport>& reports) {
+  const auto opened =
+      std::find_if(reports.begin(), reports.end(), [](const DeviceReport& report) { return report.gpu.has_value(); });
+  if (opened == reports.end()) return;
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    const std::string device = "--devices: GPU " + std::to_string(devices[i]);
+    if (!reports[i].gpu) throw OutputError(device + " cannot be used: " + reports[i].gpu_absent);
+    if (reports[i].gpu->name != opened->gpu->name)
+      throw OutputError(device + " is a " + reports[i].gpu->name + ", another one a " + opened->gpu->name +
+                        "; run a sweep on each, into a file of its own");
+  }
+}
 
 class Run {
  public:
   // Throws OutputError.
   Run(const Sweep& sweep, const RunOptions& options)
-      : sweep_(sweep), options_(options), output_(resolve_output(options.output)), journal_(output_ + "l") {
+      : sweep_(sweep),
+        options_(options),
+        output_(resolve_output(options.output)),
+        journal_(output_ + "l"),
+        devices_(options.devices) {
+    if (devices_.empty()) devices_ = {options.device};
+    if (options.against) counterparts_ = rows_to_interleave(sweep, options.against->base);
     check_room(output_, sweep.rows.size());
     header_.config_sha256 = sweep.config_sha256;
     header_.binary_sha256 = own_sha256();
@@ -90,7 +106,8 @@ class Run {
     if (interrupted) return kInterrupted;
     const bool all_well = std::all_of(records_.begin(), records_.end(),
                                       [](const auto& record) { return is_success(record.second.status); });
-    return saved && all_well ? kAllWell : kRowFailed;
+    const int compared = options_.against ? print_comparison() : kAllWell;
+    return saved && all_well ? compared : kRowFailed;
   }
 
  private:
@@ -141,37 +158,102 @@ class Run {
     const InterruptGuard interrupt;
     Progress progress(stderr, static_cast<int>(rows_left()), options_.quiet);
     ProgressObserver observer(progress);
-    SessionConfig config = session_config(sweep_, options_.seed, options_.device);
-    if (earlier_) config.known = earlier_->header.devices;
-    std::unique_ptr<RowExecutor> executor;
-    if (options_.in_process) {
-      executor = std::make_unique<InProcessExecutor>(config, interrupt, observer);
-    } else {
-      executor = std::make_unique<WorkerExecutor>(config, interrupt, observer);
-    }
+    DeviceTeam team(executors(interrupt, observer));
     observer.row_started("measuring this machine");
-    begin(executor->start());
-    for (const SweepRow& row : sweep_.rows) {
-      if (records_.contains(row.id)) continue;
-      observer.row_started(row.operator_name + "/" + row.variant + " " + to_string(row.problem));
-      const Record record = executor->run(row);
-      journal_.append(record);
-      records_[row.id] = record;
-      ++measured_;
-      progress.row_finished(record);
-    }
+    begin(team.start());
+    const DeviceTeam::Callbacks callbacks{.started = [&](const SweepRow& row) { observer.row_started(row_text(row)); },
+                                          .finished =
+                                              [&](const SweepRow& row, const DeviceReport& device, Record record) {
+                                                record.device = device_name(record, device);
+                                                journal_.append(record);
+                                                records_[row.id] = record;
+                                                ++measured_;
+                                                observer.row_finished(row_text(row), record);
+                                              }};
+    if (devices_.size() == 1) return team.run({rows_where([](const SweepRow&) { return true; })}, callbacks);
+    // Processors are shared by all rows that use them: those rows run one after the other.
+    team.run_alone(rows_where([](const SweepRow& row) { return !on_gpu(row); }), callbacks);
+    team.run(groups_left(), callbacks);
   }
 
-  void begin(const DeviceReport& devices) {
-    header_.devices = devices;
-    header_.device = devices.gpu ? devices.gpu->uuid + " " + devices.gpu->name : read_host_info().cpu_model;
-    header_.driver = devices.gpu ? devices.gpu->driver : "";
+  std::vector<std::unique_ptr<RowExecutor>> executors(const InterruptGuard& interrupt, RunObserver& observer) {
+    Sweep opened = sweep_;  // with the rows that are measured beside its own: they may need another device
+    for (const auto& [id, row] : counterparts_) opened.rows.push_back(row);
+    std::vector<std::unique_ptr<RowExecutor>> executors;
+    for (const int device : devices_) {
+      SessionConfig config = session_config(opened, options_.seed, device);
+      if (earlier_ && executors.empty()) config.known = earlier_->header.devices;  // of the first one
+      if (options_.in_process) {
+        executors.push_back(std::make_unique<InProcessExecutor>(config, interrupt, observer));
+      } else {
+        executors.push_back(std::make_unique<WorkerExecutor>(config, interrupt, observer));
+      }
+      if (options_.against)
+        executors.back() =
+            std::make_unique<AbbaExecutor>(std::move(executors.back()), counterparts_, counterparts_took_);
+    }
+    return executors;
+  }
+
+  template <class Predicate>
+  DeviceTeam::Group rows_where(const Predicate& wanted) const {
+    DeviceTeam::Group group;
+    for (const SweepRow& row : sweep_.rows)
+      if (wanted(row) && !records_.contains(row.id)) group.push_back(&row);
+    return group;
+  }
+
+  // What can run side by side: rows with a baseline in common stay together.
+  std::deque<DeviceTeam::Group> groups_left() const {
+    std::deque<DeviceTeam::Group> groups;
+    for (const auto& indices : row_groups(sweep_)) {
+      DeviceTeam::Group group;
+      for (const std::size_t i : indices)
+        if (!records_.contains(sweep_.rows[i].id)) group.push_back(&sweep_.rows[i]);
+      if (!group.empty()) groups.push_back(std::move(group));
+    }
+    return groups;
+  }
+
+  void begin(const std::vector<DeviceReport>& reports) {
+    refuse_uneven(devices_, reports);
+    reports_ = reports;
+    header_.devices = reports.front();
+    header_.device = device_names(reports);
+    header_.driver = reports.front().gpu ? reports.front().gpu->driver : "";
+    for (const std::string& device : lockable_devices(reports)) {
+      locks_.emplace_back(device);
+      if (locks_.back().taken_by_another())
+        say("another run measures on " + device + " at this moment; both spoil each other's times");
+    }
     if (earlier_) {
       refuse_another_run();
       journal_.continue_after(*earlier_);
     } else {
       journal_.begin(header_);
     }
+  }
+
+  Json results() const {
+    const RunInfo info{.started_at = header_.started_at,
+                       .finished_at = utc_now(),
+                       .seed = options_.seed,
+                       .argv = options_.argv,
+                       .host = read_host_info(),
+                       .devices = header_.devices};
+    Json json = results_json(sweep_, info, records_);
+    note_parts(json, sweep_, reports_);
+    return json;
+  }
+
+  // Returns its exit code.
+  int print_comparison() const {
+    const Comparison comparison = compare_against(*options_.against, results(), counterparts_took_);
+    std::printf("\nAgainst %s; %zu of the rows were measured in turn with their counterparts.\n%s",
+                options_.against->path.c_str(), counterparts_took_.size(),
+                comparison_text(comparison, {.all_rows = true}).c_str());
+    std::fflush(stdout);
+    return exit_code(comparison);
   }
 
   // False when the file could not be written; then the journal keeps the rows, as it does when part of a run would
@@ -187,17 +269,9 @@ class Run {
           std::to_string(*older) + " rows; run the same command with --resume to finish this run");
       return true;
     }
-    const RunInfo info{.started_at = header_.started_at,
-                       .finished_at = utc_now(),
-                       .seed = options_.seed,
-                       .argv = options_.argv,
-                       .host = read_host_info(),
-                       .devices = header_.devices};
     try {
       constexpr int kIndent = 1;
-      write_file_atomically(
-          output_,
-          results_json(sweep_, info, records_).dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n");
+      write_file_atomically(output_, results().dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n");
     } catch (const std::system_error& error) {
       say(std::string(error.what()) + "; the rows are in " + journal_.path() +
           ": make room and run again with --resume");
@@ -219,7 +293,12 @@ class Run {
   JournalHeader header_;
   std::optional<JournalContent> earlier_;
   RecordsById records_;
-  std::size_t measured_ = 0;  // records that are in the journal too
+  std::size_t measured_ = 0;           // records that are in the journal too
+  std::vector<int> devices_;           // GPU ordinals
+  std::vector<DeviceReport> reports_;  // of each, once opened
+  std::vector<DeviceLock> locks_;
+  std::map<std::string, SweepRow> counterparts_;  // measured beside rows, by their ids
+  RecordsById counterparts_took_;
 };
 
 }  // namespace

@@ -32,6 +32,13 @@ struct SweepRow {
   std::string baseline_id;  // empty: the sweep has no baseline, or not for this problem
 };
 
+// Which part of a sweep this is, where it is not the whole (shard.hpp).
+struct SweepShard {
+  int index = 1;  // of 1 to count
+  int count = 1;
+  std::vector<std::string> sweep_rows = {};  // ids of all shards' rows, in the order of the sweep
+};
+
 struct Sweep {
   std::string path;  // of the config; what `reproduce` gives
   std::string name;
@@ -42,6 +49,7 @@ struct Sweep {
   std::vector<SweepRow> rows;
   MeasureConfig measure;
   Limits limits;
+  std::optional<SweepShard> shard = std::nullopt;
 };
 
 // What the command line changes in a config.

@@ -1,0 +1,100 @@
+#include "harness/run/device_team.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace inferometer {
+
+DeviceTeam::DeviceTeam(std::vector<std::unique_ptr<RowExecutor>> executors) {
+  for (auto& executor : executors) members_.push_back({.executor = std::move(executor), .report = {}});
+}
+
+std::vector<DeviceReport> DeviceTeam::start() {
+  std::vector<DeviceReport> reports;
+  for (Member& member : members_) {
+    member.report = member.executor->start();
+    reports.push_back(member.report);
+  }
+  return reports;
+}
+
+void DeviceTeam::run(std::deque<Group> groups, const Callbacks& callbacks) {
+  groups_ = std::move(groups);
+  stopped_ = false;
+  if (members_.size() == 1) return work(members_.front(), callbacks);
+  // Again where a device gave rows back that the others, already through, could still take.
+  while (!groups_.empty() && std::any_of(members_.begin(), members_.end(), [](const Member& m) { return m.fit; })) {
+    work_together(callbacks);
+    rethrow_failures();
+  }
+  if (groups_.empty()) return;
+  for (const Member& member : members_)
+    if (member.failure) std::rethrow_exception(member.failure);
+}
+
+void DeviceTeam::run_alone(Group group, const Callbacks& callbacks) {
+  if (group.empty()) return;
+  groups_ = {std::move(group)};
+  stopped_ = false;
+  work(members_.front(), callbacks);
+}
+
+void DeviceTeam::work_together(const Callbacks& callbacks) {
+  std::vector<std::thread> threads;
+  for (Member& member : members_)
+    if (member.fit) threads.emplace_back([&] { work_guarded(member, callbacks); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+void DeviceTeam::work_guarded(Member& member, const Callbacks& callbacks) {
+  try {
+    work(member, callbacks);
+  } catch (const CannotGoOn&) {
+    member.fit = false;
+    member.failure = std::current_exception();
+  } catch (...) {  // for the thread that waits: rethrow_failures
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    member.failure = std::current_exception();
+  }
+}
+
+// What ended the work of all.
+void DeviceTeam::rethrow_failures() {
+  for (const Member& member : members_)
+    if (member.failure && member.fit) std::rethrow_exception(member.failure);
+}
+
+std::optional<DeviceTeam::Group> DeviceTeam::next_group() {
+  const std::lock_guard lock(mutex_);
+  if (stopped_ || groups_.empty()) return std::nullopt;
+  Group group = std::move(groups_.front());
+  groups_.pop_front();
+  return group;
+}
+
+void DeviceTeam::work(Member& member, const Callbacks& callbacks) {
+  while (const auto group = next_group()) {
+    for (auto row = group->begin(); row != group->end(); ++row) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (stopped_) return;
+        callbacks.started(**row);
+      }
+      Record record;
+      try {
+        record = member.executor->run(**row);
+      } catch (const CannotGoOn&) {
+        const std::lock_guard lock(mutex_);
+        groups_.emplace_front(row, group->end());
+        throw;
+      }
+      const std::lock_guard lock(mutex_);
+      if (stopped_) return;
+      callbacks.finished(**row, member.report, std::move(record));
+    }
+  }
+}
+
+}  // namespace inferometer

@@ -1,0 +1,60 @@
+// The devices at work on one sweep, an executor for each.
+#pragma once
+
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "harness/run/row_executor.hpp"
+
+namespace inferometer {
+
+class DeviceTeam {
+ public:
+  // Rows that one device runs, in this order.
+  using Group = std::vector<const SweepRow*>;
+
+  // Told of each row as it begins and ends, by one device at a time.
+  struct Callbacks {
+    std::function<void(const SweepRow& row)> started;
+    std::function<void(const SweepRow& row, const DeviceReport& device, Record record)> finished;
+  };
+
+  // At least one.
+  explicit DeviceTeam(std::vector<std::unique_ptr<RowExecutor>> executors);
+
+  // Opens and measures one device after the other, so that none disturbs another's ceilings. Throws CannotGoOn or
+  // Interrupted; so do the two below.
+  std::vector<DeviceReport> start();
+
+  // All groups, each on the device that is free first. A device that can run no more leaves its rows to the others;
+  // CannotGoOn is thrown once none is left. What `finished` throws ends the work of all.
+  void run(std::deque<Group> groups, const Callbacks& callbacks);
+
+  // On the first device, while the others are idle.
+  void run_alone(Group group, const Callbacks& callbacks);
+
+ private:
+  struct Member {
+    std::unique_ptr<RowExecutor> executor;
+    DeviceReport report;
+    bool fit = true;  // no CannotGoOn so far
+    std::exception_ptr failure = nullptr;
+  };
+
+  void work(Member& member, const Callbacks& callbacks);
+  void work_guarded(Member& member, const Callbacks& callbacks);
+  void work_together(const Callbacks& callbacks);
+  std::optional<Group> next_group();
+  void rethrow_failures();
+
+  std::vector<Member> members_;
+  std::mutex mutex_;  // of the following, and around the callbacks
+  std::deque<Group> groups_;
+  bool stopped_ = false;
+};
+
+}  // namespace inferometer

@@ -1,0 +1,200 @@
+#include "harness/run/device_team.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <set>
+
+#include "harness/results/status.hpp"
+#include "harness/run/row_record.hpp"
+#include "tests/harness/run/child_run.hpp"
+
+using namespace inferometer;
+using namespace inferometer::test;
+
+namespace {
+
+// Each row waits until as many others run as there are devices: none would end if one ran after the other.
+class Rendezvous {
+ public:
+  explicit Rendezvous(int devices) : devices_(devices) {}
+  bool meet() {
+    std::unique_lock lock(mutex_);
+    if (++here_ % devices_ == 0) all_here_.notify_all();
+    const int round = (here_ + devices_ - 1) / devices_;
+    return all_here_.wait_for(lock, std::chrono::seconds(20), [&] { return here_ >= round * devices_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable all_here_;
+  int devices_;
+  int here_ = 0;
+};
+
+class FakeExecutor : public RowExecutor {
+ public:
+  using Row = std::function<Record(const SweepRow&)>;
+  FakeExecutor(std::string uuid, Row row) : row_(std::move(row)) {
+    report_.gpu.emplace();
+    report_.gpu->uuid = std::move(uuid);
+  }
+  const DeviceReport& start() override { return report_; }
+  Record run(const SweepRow& row) override { return row_(row); }
+
+ private:
+  DeviceReport report_;
+  Row row_;
+};
+
+DeviceTeam team_of(std::vector<FakeExecutor::Row> rows) {
+  std::vector<std::unique_ptr<RowExecutor>> executors;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    executors.push_back(std::make_unique<FakeExecutor>("GPU-" + std::to_string(i), rows[i]));
+  return DeviceTeam(std::move(executors));
+}
+
+std::deque<DeviceTeam::Group> single_rows(const Sweep& sweep) {
+  std::deque<DeviceTeam::Group> groups;
+  for (const SweepRow& row : sweep.rows) groups.push_back({&row});
+  return groups;
+}
+
+// What a team did: row -> devices that ran it.
+struct Log {
+  std::map<std::string, std::vector<std::string>> ran;
+  DeviceTeam::Callbacks callbacks() {
+    return {.started = [](const SweepRow&) {},
+            .finished = [this](const SweepRow& row, const DeviceReport& device,
+                               const Record&) { ran[row.id].push_back(device.gpu ? device.gpu->uuid : "cpu"); }};
+  }
+};
+
+class Silent : public RunObserver {
+ public:
+  void phase(std::string_view /*name*/) override {}
+  void output(const std::string& /*line*/) override {}
+  void tick() override {}
+};
+
+}  // namespace
+
+TEST_CASE("device team: rows run side by side, each once", "[run][devices]") {
+  const Sweep sweep = copy_sweep(std::vector<CopyRow>(8));
+  Rendezvous rendezvous(2);
+  std::atomic<int> alone = 0;
+  const auto meeting = [&](const SweepRow& row) {
+    if (!rendezvous.meet()) ++alone;
+    return row_record(row, Status::ok);
+  };
+  DeviceTeam team = team_of({meeting, meeting});
+  team.start();
+  Log log;
+  team.run(single_rows(sweep), log.callbacks());
+  CHECK(alone == 0);
+  REQUIRE(log.ran.size() == 8);
+  std::set<std::string> devices;
+  for (const auto& [id, by] : log.ran) {
+    CHECK(by.size() == 1);
+    devices.insert(by.begin(), by.end());
+  }
+  CHECK(devices == std::set<std::string>{"GPU-0", "GPU-1"});
+}
+
+TEST_CASE("device team: a group stays on one device, in its order", "[run][devices]") {
+  const Sweep sweep = copy_sweep(std::vector<CopyRow>(12));
+  std::deque<DeviceTeam::Group> groups(4);
+  for (std::size_t i = 0; i < sweep.rows.size(); ++i) groups[i / 3].push_back(&sweep.rows[i]);
+  const auto right = [](const SweepRow& row) { return row_record(row, Status::ok); };
+  DeviceTeam team = team_of({right, right, right});
+  team.start();
+  Log log;
+  team.run(groups, log.callbacks());
+  for (std::size_t i = 0; i < sweep.rows.size(); ++i)
+    CHECK(log.ran.at(sweep.rows[i].id) == log.ran.at(sweep.rows[i / 3 * 3].id));
+}
+
+TEST_CASE("device team: a device that can run no more leaves its rows to the others", "[run][devices]") {
+  const Sweep sweep = copy_sweep(std::vector<CopyRow>(6));
+  const auto right = [](const SweepRow& row) { return row_record(row, Status::ok); };
+  const auto lost = [](const SweepRow&) -> Record { throw CannotGoOn("the GPU is lost"); };
+  Log log;
+  DeviceTeam team = team_of({lost, right});
+  team.start();
+  team.run(single_rows(sweep), log.callbacks());
+  CHECK(log.ran.size() == 6);
+  for (const auto& [id, by] : log.ran) CHECK(by == std::vector<std::string>{"GPU-1"});
+
+  DeviceTeam hopeless = team_of({lost, lost});
+  hopeless.start();
+  CHECK_THROWS_WITH(hopeless.run(single_rows(sweep), log.callbacks()), contains_text("the GPU is lost"));
+}
+
+TEST_CASE("device team: what saving a row throws ends the work of all", "[run][devices]") {
+  const Sweep sweep = copy_sweep(std::vector<CopyRow>(50));
+  const auto right = [](const SweepRow& row) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return row_record(row, Status::ok);
+  };
+  DeviceTeam team = team_of({right, right});
+  team.start();
+  int finished = 0;
+  const DeviceTeam::Callbacks callbacks{.started = [](const SweepRow&) {},
+                                        .finished =
+                                            [&](const SweepRow&, const DeviceReport&, const Record&) {
+                                              if (++finished == 3) throw std::runtime_error("disk full");
+                                            }};
+  CHECK_THROWS_WITH(team.run(single_rows(sweep), callbacks), contains_text("disk full"));
+  CHECK(finished == 3);
+}
+
+TEST_CASE("device team: two workers on the CPU share the rows, and a crash costs its row alone",
+          "[run][devices][worker]") {
+  std::vector<CopyRow> rows(10, CopyRow{.sleep_ms = 2});
+  rows[4].variant = "cpu.aborts";
+  const Sweep sweep = copy_sweep(rows);
+  const InterruptGuard interrupt;
+  Silent observer;
+  std::vector<std::unique_ptr<RowExecutor>> executors;
+  for (int device = 0; device < 2; ++device)
+    executors.push_back(std::make_unique<WorkerExecutor>(session_config(sweep, 1, device), interrupt, observer));
+  DeviceTeam team(std::move(executors));
+  CHECK(team.start().size() == 2);
+  std::map<std::string, Status> statuses;
+  std::set<double> processes;
+  team.run(single_rows(sweep), {.started = [](const SweepRow&) {},
+                                .finished =
+                                    [&](const SweepRow& row, const DeviceReport&, const Record& record) {
+                                      statuses[row.id] = record.status;
+                                      for (const Metric& metric : record.metrics)
+                                        if (metric.name == "process") processes.insert(metric.value);
+                                    }});
+  REQUIRE(statuses.size() == 10);
+  for (const auto& [id, status] : statuses) {
+    // Side by side on one CPU they may be too uncertain to be ok: suspect.
+    if (id == sweep.rows[4].id) CHECK(status == Status::crashed);
+    if (id != sweep.rows[4].id) CHECK(has_timing(status));
+  }
+  CHECK(processes.size() >= 2);
+}
+
+TEST_CASE("run: one device named twice gets every row once, and the file says where it ran", "[run][devices]") {
+  const ScratchFolder folder;
+  const std::string output = folder / "r.json";
+  // Without a GPU the rows of cuda.right are unsupported, and so are settled by both workers side by side.
+  std::vector<CopyRow> rows{{"cpu.right"}, {"cpu.chatty"}};
+  for (std::int64_t n = 1; n <= 6; ++n) rows.push_back({.variant = "cuda.right", .n = n});
+  Sweep sweep = copy_sweep(rows);
+  for (SweepRow& row : sweep.rows) row.baseline_id.clear();
+  sweep.limits.device_bytes = 1;  // nor are they run on a real GPU: the variant only says it is for one
+  const ChildResult result = run_in_child(sweep, {.output = output, .devices = {0, 0}});
+  INFO(result.err);
+  const Json file = read_json(output);
+  REQUIRE(file.at("rows").size() == sweep.rows.size());
+  for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
+    CHECK(file.at("rows").at(i).at("id") == sweep.rows[i].id);
+    if (i < 2) CHECK(file.at("rows").at(i).at("device") == "cpu");
+    if (i < 2) CHECK(file.at("rows").at(i).at("status") == "ok");
+  }
+  CHECK_FALSE(file.at("environment").contains("gpus"));  // it is one GPU, or none
+  CHECK_FALSE(std::filesystem::exists(output + "l"));
+}
