@@ -1,10 +1,12 @@
 #include "reference/decoder/equations.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "harness/operator/dtype.hpp"
+#include "harness/operator/parallel.hpp"
 #include "reference/decoder/quantized_rows.hpp"
 
 namespace inferometer {
@@ -30,19 +32,35 @@ Matrix read(const DecoderWeights& weights, const PlacedWeight& tensor, std::int6
   return result;
 }
 
-// The mathematics of one layer; tensors are read as they are needed, so that the largest model fits.
+// n W^T for a matrix W, a block of its rows at a time and by itself: the largest model fits.
+Matrix multiply(const Matrix& n, const DecoderWeights& weights, const PlacedWeight& tensor, std::int64_t bits,
+                int threads) {
+  constexpr std::int64_t kBlockRows = 64;
+  constexpr std::int64_t kLeastShared = std::int64_t{1} << 27;  // multiply-adds worth waking threads
+  const std::int64_t rows = weight_size(weights.shape(), tensor.weight).rows;
+  if (n.size() * rows < kLeastShared) threads = 1;
+  Matrix y(n.rows(), rows);
+  parallel_for((rows + kBlockRows - 1) / kBlockRows, threads, [&](std::int64_t block) {
+    const std::int64_t row = block * kBlockRows;
+    const std::int64_t count = std::min(kBlockRows, rows - row);
+    y.middleCols(row, count).noalias() = n * read(weights, tensor, row, count, bits).transpose();
+  });
+  return y;
+}
+
+// The mathematics of one layer.
 class Layer {
  public:
-  Layer(const DecoderWeights& weights, std::int64_t layer, const DecoderBits& bits)
-      : weights_(weights), s_(weights.shape()), layer_(layer), bits_(bits) {}
+  Layer(const DecoderWeights& weights, std::int64_t layer, const DecoderBits& bits, int threads)
+      : weights_(weights), s_(weights.shape()), layer_(layer), bits_(bits), threads_(threads) {}
 
   void apply(Matrix& h) const {
     h += attention(norm(h, vector(DecoderWeight::attention_norm)));
     const Matrix n = norm(h, vector(DecoderWeight::mlp_norm));
-    const Matrix gate = n * matrix(DecoderWeight::gate).transpose();
-    const Matrix up = n * matrix(DecoderWeight::up).transpose();
+    const Matrix gate = times(n, DecoderWeight::gate);
+    const Matrix up = times(n, DecoderWeight::up);
     const Matrix active = (gate.array() / (1 + (-gate.array()).exp()) * up.array()).matrix();
-    h += active * matrix(DecoderWeight::down).transpose();
+    h += times(active, DecoderWeight::down);
   }
 
   // Each row divided by its root mean square, times the gains.
@@ -55,14 +73,14 @@ class Layer {
   }
 
  private:
-  Matrix matrix(DecoderWeight weight) const {
-    return read(weights_, {weight, layer_}, 0, weight_size(s_, weight).rows, bits_.weights);
+  Matrix times(const Matrix& n, DecoderWeight weight) const {
+    return multiply(n, weights_, {weight, layer_}, bits_.weights, threads_);
   }
   Row vector(DecoderWeight weight) const { return read(weights_, {weight, layer_}, 0, 1, 16).row(0); }
 
   // A projection of all tokens, with what the families add to it: [tokens, heads * head_dim].
   Matrix project(const Matrix& n, DecoderWeight weight, DecoderWeight bias) const {
-    Matrix x = n * matrix(weight).transpose();
+    Matrix x = times(n, weight);
     if (s_.qkv_bias) x.rowwise() += vector(bias);
     return x;
   }
@@ -107,7 +125,7 @@ class Layer {
     store(k);
     store(v);
     Matrix o(n.rows(), s_.q_size());
-    for (std::int64_t head = 0; head < s_.q_heads; ++head) {
+    parallel_for(s_.q_heads, n.size() < (std::int64_t{1} << 18) ? 1 : threads_, [&](std::int64_t head) {
       const std::int64_t kv_head = head / (s_.q_heads / s_.kv_heads);
       Matrix scores =
           q.middleCols(head * d, d) * k.middleCols(kv_head * d, d).transpose() / std::sqrt(static_cast<double>(d));
@@ -116,29 +134,30 @@ class Layer {
       scores = scores.array().exp();
       scores.array().colwise() /= scores.rowwise().sum().array().eval();
       o.middleCols(head * d, d) = scores * v.middleCols(kv_head * d, d);
-    }
-    return o * matrix(DecoderWeight::o).transpose();
+    });
+    return times(o, DecoderWeight::o);
   }
 
   const DecoderWeights& weights_;
   const DecoderShape& s_;
   std::int64_t layer_;
   DecoderBits bits_;
+  int threads_;
 };
 
 }  // namespace
 
 DecoderMatrix decoder_logits(const DecoderWeights& weights, std::span<const std::int32_t> tokens,
-                             const DecoderBits& bits) {
+                             const DecoderBits& bits, std::int64_t skipped, int threads) {
   const DecoderShape& shape = weights.shape();
   Matrix h(std::ssize(tokens), shape.hidden);
   for (std::size_t i = 0; i < tokens.size(); ++i)
     h.row(static_cast<Eigen::Index>(i)) = read(weights, {DecoderWeight::embedding, 0}, tokens[i], 1, 16);
-  for (std::int64_t layer = 0; layer < shape.layers; ++layer) Layer(weights, layer, bits).apply(h);
-  const Matrix final_norm = read(weights, {DecoderWeight::final_norm, 0}, 0, 1, 16);
-  const Matrix n = Layer(weights, 0, bits).norm(h, final_norm.row(0));
+  for (std::int64_t layer = 0; layer < shape.layers; ++layer) Layer(weights, layer, bits, threads).apply(h);
+  const Matrix gain = read(weights, {DecoderWeight::final_norm, 0}, 0, 1, 16);
+  const Matrix n = Layer(weights, 0, bits, threads).norm(h.bottomRows(h.rows() - skipped), gain.row(0));
   const DecoderWeight head = shape.tied_head ? DecoderWeight::embedding : DecoderWeight::head;
-  return n * read(weights, {head, 0}, 0, shape.vocabulary, 16).transpose();
+  return multiply(n, weights, {head, 0}, 16, threads);
 }
 
 }  // namespace inferometer

@@ -18,8 +18,8 @@ struct DecoderBits {
 };
 
 // Logits [tokens, vocabulary] of a sequence: row i follows from tokens 0 to i. Keys and values are rounded as a cache
-// keeps them; nothing else is.
+// keeps them; nothing else is. The first `skipped` rows are left out.
 DecoderMatrix decoder_logits(const DecoderWeights& weights, std::span<const std::int32_t> tokens,
-                             const DecoderBits& bits);
+                             const DecoderBits& bits, std::int64_t skipped = 0, int threads = 1);
 
 }  // namespace inferometer

@@ -38,6 +38,7 @@ TEST_CASE("operators: headline metrics and descriptions are of metrics that a ro
       {"attention_decode", "cpu.naive", {{"context", std::int64_t{16}}, {"kv_bits", std::int64_t{8}}}},
       {"kv_append", "cpu.naive", {{"kv_bits", std::int64_t{8}}}},
       {"matmul", "cpu.dequantize", {{"k", std::int64_t{64}}, {"bits", std::int64_t{4}}}},
+      {"generation", "cpu.cached", {{"new_tokens", std::int64_t{12}}}},
       {"weight_quantization", "cpu.gptq", {{"n", std::int64_t{8}}, {"k", std::int64_t{64}}}}};
   for (const Operator* op : all_operators()) {
     if (op->headline_metrics.empty()) continue;
