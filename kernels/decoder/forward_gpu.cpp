@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "harness/operator/cuda_check.cuh"
@@ -20,6 +21,11 @@ T* as(const std::shared_ptr<void>& memory) {
 }
 
 __half* halves(const std::shared_ptr<void>& memory) { return as<__half>(memory); }
+
+// What the memory delivers while a norm or SwiGLU and two launches pass, and while RoPE and a short attention do.
+constexpr std::int64_t kShortPauseBytes = std::int64_t{16} << 20;
+constexpr std::int64_t kLongPauseBytes = std::int64_t{36} << 20;
+constexpr std::int64_t kMostPrefetchTokens = 256;  // with more, products are bound by arithmetic
 
 std::shared_ptr<void> allocate_pool(const KvPoolShape& shape, Stream stream, Allocator& allocator) {
   auto pool = allocator.allocate(static_cast<std::size_t>(shape.bytes()), "kv_pool");
@@ -103,6 +109,11 @@ void DecoderForward::upload_turns(std::int64_t positions) {
   INFEROMETER_CUDA_CHECK(cudaStreamSynchronize(stream_));  // `turns` goes
 }
 
+WeightPrefetch DecoderForward::prefetch(const Matrix& matrix, std::int64_t tokens, std::int64_t most) const {
+  if (!config_.prefetch || tokens > kMostPrefetchTokens) return {};
+  return {.data = matrix.data(), .bytes = matrix.bytes(), .wanted = std::min(matrix.bytes(), most)};
+}
+
 void DecoderForward::prepare(const ForwardStep& step) {
   for (const LayerWeights& layer : weights_.layers)
     for (const Matrix* matrix : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down})
@@ -112,14 +123,16 @@ void DecoderForward::prepare(const ForwardStep& step) {
 }
 
 void DecoderForward::run(const ForwardStep& step, const StepArrays& inputs, Stream stream) {
-  const auto norm = [&](const std::shared_ptr<void>& gain) {
+  const auto norm = [&](const std::shared_ptr<void>& gain, const Matrix& next) {
     return Norm{.gain = halves(gain),
                 .hidden = static_cast<std::int32_t>(shape_.hidden),
-                .eps = static_cast<float>(shape_.norm_eps)};
+                .eps = static_cast<float>(shape_.norm_eps),
+                .next = prefetch(next, step.tokens, kShortPauseBytes)};
   };
   float* const residual = as<float>(residual_);
-  launch_embed_norm(inputs.ids, halves(weights_.embedding), residual, norm(weights_.layers.front().attention_norm),
-                    halves(normed_), step.tokens, stream);
+  launch_embed_norm(inputs.ids, halves(weights_.embedding), residual,
+                    norm(weights_.layers.front().attention_norm, weights_.layers.front().qkv), halves(normed_),
+                    step.tokens, stream);
   if (config_.kv_bits != 16)
     launch_place({.positions = inputs.positions,
                   .rows = inputs.token_rows,
@@ -133,14 +146,16 @@ void DecoderForward::run(const ForwardStep& step, const StepArrays& inputs, Stre
   for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
     const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
     if (layer > 0)
-      launch_add_norm(halves(delta_), residual, norm(weights.attention_norm), halves(normed_), step.tokens, stream);
+      launch_add_norm(halves(delta_), residual, norm(weights.attention_norm, weights.qkv), halves(normed_), step.tokens,
+                      stream);
     run_attention(step, layer, inputs, stream);
-    launch_add_norm(halves(delta_), residual, norm(weights.mlp_norm), halves(normed_), step.tokens, stream);
+    launch_add_norm(halves(delta_), residual, norm(weights.mlp_norm, weights.gate_up), halves(normed_), step.tokens,
+                    stream);
     run_mlp(weights, step.tokens, stream);
   }
   if (step.samples == 0) return;
-  launch_gather_norm(inputs.sample_tokens, halves(delta_), residual, norm(weights_.final_norm), halves(last_),
-                     step.samples, stream);
+  launch_gather_norm(inputs.sample_tokens, halves(delta_), residual, norm(weights_.final_norm, weights_.head),
+                     halves(last_), step.samples, stream);
   run_head(step, inputs, stream);
 }
 
@@ -161,6 +176,11 @@ void DecoderForward::run_attention(const ForwardStep& step, std::int64_t layer, 
                       .kv_heads = static_cast<std::int32_t>(shape_.kv_heads),
                       .head_dim = static_cast<std::int32_t>(shape_.head_dim),
                       .eps = static_cast<float>(shape_.norm_eps)};
+  // The cache's bytes drive out what is prefetched, where they are many.
+  const std::int64_t cached_bytes =
+      step.single_rows * step.longest_single * pool_shape_.block_bytes / sizes_.block_size * 2;
+  if (step.chunks == nullptr && cached_bytes <= kShortPauseBytes)
+    rope.next = prefetch(weights.o, step.tokens, kLongPauseBytes);
   if (quantized) {
     rope.to = {.k = halves(k_new_), .v = halves(v_new_)};
   } else {
@@ -189,7 +209,8 @@ void DecoderForward::run_attention(const ForwardStep& step, std::int64_t layer, 
 
 void DecoderForward::run_mlp(const LayerWeights& weights, std::int64_t tokens, Stream stream) {
   products_.run(weights.gate_up, normed_.get(), gate_up_.get(), tokens, stream);
-  launch_swiglu(halves(gate_up_), halves(active_), tokens, shape_.intermediate, stream);
+  launch_swiglu(halves(gate_up_), halves(active_), tokens, shape_.intermediate,
+                prefetch(weights.down, tokens, kShortPauseBytes), stream);
   products_.run(weights.down, active_.get(), delta_.get(), tokens, stream);
 }
 

@@ -13,6 +13,7 @@
 #include "kernels/decoder/decoder.hpp"
 #include "kernels/decoder/matrix_gpu.hpp"
 #include "kernels/decoder/step_inputs.hpp"
+#include "kernels/decoder/weight_prefetch.hpp"
 #include "kernels/decoder/weights_gpu.hpp"
 
 namespace inferometer::decoder {
@@ -48,6 +49,8 @@ class DecoderForward {
  private:
   std::shared_ptr<void> scratch(std::int64_t elements, std::size_t element_bytes);
   void upload_turns(std::int64_t positions);
+  // At most `most` bytes of a matrix that a product of so many tokens will read.
+  WeightPrefetch prefetch(const Matrix& matrix, std::int64_t tokens, std::int64_t most) const;
   void run_attention(const ForwardStep& step, std::int64_t layer, const StepArrays& inputs, Stream stream);
   void run_mlp(const LayerWeights& weights, std::int64_t tokens, Stream stream);
   void run_head(const ForwardStep& step, const StepArrays& inputs, Stream stream);

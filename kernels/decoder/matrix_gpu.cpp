@@ -28,6 +28,12 @@ bool on_hopper() {
 
 }  // namespace
 
+const void* Matrix::data() const { return bits == 16 ? weights.get() : packed_weights(weights).data(); }
+
+std::int64_t Matrix::bytes() const {
+  return bits == 16 ? n * k * 2 : static_cast<std::int64_t>(packed_weights(weights).size());
+}
+
 MatrixProducts::MatrixProducts(Stream stream, Allocator& allocator)
     : stream_(stream), allocator_(allocator), variant_(on_hopper() ? "cuda.f16_sm90" : "cuda.f16_sm80") {}
 

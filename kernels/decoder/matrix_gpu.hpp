@@ -19,6 +19,9 @@ struct Matrix {
   std::int64_t k = 0;
   std::int64_t bits = 16;
   std::shared_ptr<void> weights;  // 16: f16, row by row; 8, 4: a state of prepare_weight_only
+
+  const void* data() const;  // as they lie in memory
+  std::int64_t bytes() const;
 };
 
 // y [m, n] = x [m, k] W^T, f16.

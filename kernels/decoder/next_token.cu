@@ -50,7 +50,8 @@ struct Chances {
   float inverse_temperature;
 
   __device__ std::uint64_t of(int token) const {
-    return static_cast<std::uint64_t>(expf((to_float(logits[token]) - greatest) * inverse_temperature) * kChanceOne);
+    const float chance = expf((to_float(logits[token]) - greatest) * inverse_temperature) * kChanceOne;
+    return static_cast<std::uint64_t>(fminf(chance, kChanceOne));  // infinite logits make NaN: as likely as any
   }
 };
 

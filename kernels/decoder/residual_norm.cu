@@ -1,11 +1,11 @@
 #include "kernels/decoder/residual_norm.hpp"
 
 #include <algorithm>
-#include <cstddef>
 
 #include "kernels/common/half_ops.cuh"
 #include "kernels/decoder/block_reduce.cuh"
 #include "kernels/decoder/dependent_launch.cuh"
+#include "kernels/decoder/weight_prefetch.cuh"
 #include "kernels/ptx/griddepcontrol.cuh"
 
 namespace inferometer::decoder {
@@ -78,49 +78,55 @@ struct Gather {
   }
 };
 
-// One block a row, which stays in shared memory between the sum of squares and the product with the gains.
+constexpr int kMostThreads = 512;
+constexpr int kThreadVecs = kMostHidden / kVecElems / kMostThreads;  // of a row, in one thread
+
+__device__ uint4 normed_vector(const Floats8& x, float inverse, const Floats8& gain) {
+  return {pack_pair<__half>(x.low.x * inverse * gain.low.x, x.low.y * inverse * gain.low.y),
+          pack_pair<__half>(x.low.z * inverse * gain.low.z, x.low.w * inverse * gain.low.w),
+          pack_pair<__half>(x.high.x * inverse * gain.high.x, x.high.y * inverse * gain.high.y),
+          pack_pair<__half>(x.high.z * inverse * gain.high.z, x.high.w * inverse * gain.high.w)};
+}
+
+// One block a row, which stays in registers between the sum of squares and the product with the gains; behind them
+// blocks that prefetch. Gains are asked for before the wait: streams of weights have driven them out of the L2.
 template <class Rows>
-__global__ void norm_kernel(const Rows rows, const Norm norm, __half* normed) {
-  extern __shared__ float4 row[];
+__global__ void __launch_bounds__(kMostThreads)
+    norm_kernel(const Rows rows, const Norm norm, __half* normed, unsigned count) {
   __shared__ float partial[kMostWarps];
+  if (blockIdx.x >= count) return prefetch_weights(norm.next, blockIdx.x - count, gridDim.x - count);
   const int vecs = norm.hidden / kVecElems;
   const std::int64_t index = blockIdx.x;
-  uint4* const to = reinterpret_cast<uint4*>(normed + index * norm.hidden);
+  const auto vec_of = [&](int v) { return static_cast<int>(threadIdx.x + v * blockDim.x); };
+  uint4 gains[kThreadVecs];
+#pragma unroll
+  for (int v = 0; v < kThreadVecs; ++v)
+    if (vec_of(v) < vecs) gains[v] = __ldg(vectors(norm.gain) + vec_of(v));
   griddepcontrol_wait();
-  if (!rows.exists(index)) {
-    for (int i = static_cast<int>(threadIdx.x); i < vecs; i += static_cast<int>(blockDim.x)) to[i] = uint4{};
-    return;
-  }
+  uint4* const to = reinterpret_cast<uint4*>(normed + index * norm.hidden);
+  const bool exists = rows.exists(index);
+  Floats8 x[kThreadVecs];
   float squares = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < vecs; i += static_cast<int>(blockDim.x)) {
-    const Floats8 x = rows.vector(index, norm.hidden, i);
-    squares += dot(x.low, x.low) + dot(x.high, x.high);
-    row[2 * i] = x.low;  // read again by this thread alone
-    row[2 * i + 1] = x.high;
+#pragma unroll
+  for (int v = 0; v < kThreadVecs; ++v) {
+    if (vec_of(v) >= vecs) continue;
+    x[v] = exists ? rows.vector(index, norm.hidden, vec_of(v)) : Floats8{};
+    squares += dot(x[v].low, x[v].low) + dot(x[v].high, x[v].high);
   }
   const float sum = reduce_block(squares, 0.0F, partial, [](float a, float b) { return a + b; });
   const float inverse = rsqrtf(sum / static_cast<float>(norm.hidden) + norm.eps);
-  for (int i = static_cast<int>(threadIdx.x); i < vecs; i += static_cast<int>(blockDim.x)) {
-    const Floats8 gain = to_floats8(__ldg(vectors(norm.gain) + i));
-    const float4 low = row[2 * i];
-    const float4 high = row[2 * i + 1];
-    to[i] = {pack_pair<__half>(low.x * inverse * gain.low.x, low.y * inverse * gain.low.y),
-             pack_pair<__half>(low.z * inverse * gain.low.z, low.w * inverse * gain.low.w),
-             pack_pair<__half>(high.x * inverse * gain.high.x, high.y * inverse * gain.high.y),
-             pack_pair<__half>(high.z * inverse * gain.high.z, high.w * inverse * gain.high.w)};
-  }
+#pragma unroll
+  for (int v = 0; v < kThreadVecs; ++v)
+    if (vec_of(v) < vecs) to[vec_of(v)] = normed_vector(x[v], inverse, to_floats8(gains[v]));
 }
 
 template <class Rows>
 void launch_norm(const Rows& rows, const Norm& norm, __half* normed, std::int64_t count, Stream stream) {
   const int vecs = norm.hidden / kVecElems;
-  const int threads = std::min((vecs + 31) / 32 * 32, 512);
-  const std::size_t shared_bytes = static_cast<std::size_t>(norm.hidden) * sizeof(float);
-  if (shared_bytes > 48 * 1024)
-    INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(norm_kernel<Rows>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                static_cast<int>(shared_bytes)));
-  launch_dependent(&norm_kernel<Rows>, dim3(static_cast<unsigned>(count)), dim3(static_cast<unsigned>(threads)),
-                   shared_bytes, stream, rows, norm, normed);
+  const int threads = std::min((vecs + 31) / 32 * 32, kMostThreads);
+  const auto blocks = static_cast<unsigned>(count);
+  launch_dependent(&norm_kernel<Rows>, dim3(blocks + prefetch_blocks(norm.next)), dim3(static_cast<unsigned>(threads)),
+                   0, stream, rows, norm, normed, blocks);
 }
 
 }  // namespace

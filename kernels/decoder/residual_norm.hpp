@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "harness/operator/variant.hpp"
+#include "kernels/decoder/weight_prefetch.hpp"
 
 namespace inferometer::decoder {
 
@@ -14,9 +15,10 @@ struct Norm {
   const __half* gain = nullptr;  // [hidden]
   std::int32_t hidden = 0;
   float eps = 0;
+  WeightPrefetch next = {};  // of the product that takes the normed rows
 };
 
-inline constexpr std::int32_t kMostHidden = 24576;  // a row is kept in shared memory
+inline constexpr std::int32_t kMostHidden = 24576;  // a row is kept in registers
 
 // h = embedding[ids[t]], zeros where the id is negative; normed = RMSNorm(h). ids [tokens].
 void launch_embed_norm(const std::int32_t* ids, const __half* embedding, float* h, const Norm& norm, __half* normed,

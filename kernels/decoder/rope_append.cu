@@ -2,6 +2,7 @@
 
 #include "kernels/common/half_ops.cuh"
 #include "kernels/decoder/dependent_launch.cuh"
+#include "kernels/decoder/weight_prefetch.cuh"
 #include "kernels/ptx/griddepcontrol.cuh"
 
 namespace inferometer::decoder {
@@ -39,72 +40,91 @@ struct Head {
   float2 high[kRounds];
 };
 
+// What a lane multiplies its elements with; weights, tables and the step's inputs, and so there before the product.
+struct Factors {
+  Head bias;
+  Head gain;
+  float2 turns[kRounds][2];  // cosine and sine for elements 2 i and 2 i + 1
+};
+
+__device__ Head load_head(const __half* row, int half_dim, int lane) {
+  Head x{};
+#pragma unroll
+  for (int r = 0; r < kRounds; ++r) {
+    const int i = lane + 32 * r;
+    if (i >= half_dim / 2) continue;
+    x.low[r] = load_two(row, i);
+    x.high[r] = load_two(row + half_dim, i);
+  }
+  return x;
+}
+
 __global__ void __launch_bounds__(32 * kWarps) rope_append_kernel(const __grid_constant__ RopeAppendArgs args) {
+  const auto tokens = static_cast<unsigned>(args.tokens);
+  if (blockIdx.x >= tokens) {
+    if (blockIdx.y == 0) prefetch_weights(args.next, blockIdx.x - tokens, gridDim.x - tokens);
+    return;
+  }
   const int heads = args.q_heads + 2 * args.kv_heads;
   const int head = static_cast<int>(blockIdx.y) * kWarps + static_cast<int>(threadIdx.x) / 32;
   if (head >= heads) return;
   const int token = static_cast<int>(blockIdx.x);
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int half_dim = args.head_dim / 2;
-  const int twos = half_dim / 2;  // of each half
   const bool is_q = head < args.q_heads;
   const bool is_v = head >= args.q_heads + args.kv_heads;
-  const std::int64_t from = (std::int64_t{token} * heads + head) * args.head_dim;
+  const bool has_norm = !is_v && args.q_gain != nullptr;
+  const auto for_lane = [&](const auto& body) {
+#pragma unroll
+    for (int r = 0; r < kRounds; ++r)
+      if (lane + 32 * r < half_dim / 2) body(r, lane + 32 * r);
+  };
+
+  const int position = args.positions[token];
+  std::int64_t row = 0;
+  if (!is_q) row = append_row(args, token, position);
+  Factors factors{};
+  if (args.bias != nullptr) factors.bias = load_head(args.bias + std::int64_t{head} * args.head_dim, half_dim, lane);
+  if (has_norm) factors.gain = load_head(is_q ? args.q_gain : args.k_gain, half_dim, lane);
+  const float2* const turns = args.turns + std::int64_t{position < 0 ? 0 : position} * half_dim;
+  if (!is_v)
+    for_lane([&](int r, int i) {
+      factors.turns[r][0] = __ldg(turns + 2 * i);
+      factors.turns[r][1] = __ldg(turns + 2 * i + 1);
+    });
   griddepcontrol_wait();
 
-  Head x{};
+  Head x = load_head(args.qkv + (std::int64_t{token} * heads + head) * args.head_dim, half_dim, lane);
   float squares = 0;
-#pragma unroll
-  for (int r = 0; r < kRounds; ++r) {
-    const int i = lane + 32 * r;
-    if (i >= twos) continue;
-    x.low[r] = load_two(args.qkv + from, i);
-    x.high[r] = load_two(args.qkv + from + half_dim, i);
-    if (args.bias != nullptr) {
-      const __half* const bias = args.bias + std::int64_t{head} * args.head_dim;
-      x.low[r] = x.low[r] + load_two(bias, i);
-      x.high[r] = x.high[r] + load_two(bias + half_dim, i);
-    }
-    squares +=
-        x.low[r].x * x.low[r].x + x.low[r].y * x.low[r].y + x.high[r].x * x.high[r].x + x.high[r].y * x.high[r].y;
-  }
-  const int position = args.positions[token];
-  if (!is_v && args.q_gain != nullptr) {  // RMSNorm of the head
+  for_lane([&](int r, int) {
+    x.low[r] = x.low[r] + factors.bias.low[r];
+    x.high[r] = x.high[r] + factors.bias.high[r];
+    const float2 square = x.low[r] * x.low[r] + x.high[r] * x.high[r];
+    squares += square.x + square.y;
+  });
+  if (has_norm) {  // RMSNorm of the head
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) squares += __shfl_xor_sync(0xffffffffU, squares, distance);
     const float inverse = rsqrtf(squares / static_cast<float>(args.head_dim) + args.eps);
-    const __half* const gain = is_q ? args.q_gain : args.k_gain;
-#pragma unroll
-    for (int r = 0; r < kRounds; ++r) {
-      const int i = lane + 32 * r;
-      if (i >= twos) continue;
-      x.low[r] = x.low[r] * inverse * load_two(gain, i);
-      x.high[r] = x.high[r] * inverse * load_two(gain + half_dim, i);
-    }
+    for_lane([&](int r, int) {
+      x.low[r] = x.low[r] * inverse * factors.gain.low[r];
+      x.high[r] = x.high[r] * inverse * factors.gain.high[r];
+    });
   }
   __half* to = args.q + (std::int64_t{token} * args.q_heads + head) * args.head_dim;
   if (!is_q) {
-    const std::int64_t row = append_row(args, token, position);
     if (row < 0) return;
     const int kv_head = head - args.q_heads - (is_v ? args.kv_heads : 0);
     to = (is_v ? args.to.v : args.to.k) + (row * args.kv_heads + kv_head) * args.head_dim;
   }
-  const float2* const turns = args.turns + std::int64_t{position < 0 ? 0 : position} * half_dim;
-#pragma unroll
-  for (int r = 0; r < kRounds; ++r) {
-    const int i = lane + 32 * r;
-    if (i >= twos) continue;
-    float2 low = x.low[r];
-    float2 high = x.high[r];
-    if (!is_v) {
-      const float2 first = __ldg(turns + 2 * i);
-      const float2 second = __ldg(turns + 2 * i + 1);
-      low = {x.low[r].x * first.x - x.high[r].x * first.y, x.low[r].y * second.x - x.high[r].y * second.y};
-      high = {x.high[r].x * first.x + x.low[r].x * first.y, x.high[r].y * second.x + x.low[r].y * second.y};
-    }
-    store_two(to, i, low);
-    store_two(to + half_dim, i, high);
-  }
+  for_lane([&](int r, int i) {
+    const float2 a = x.low[r];
+    const float2 b = x.high[r];
+    const float2 first = factors.turns[r][0];
+    const float2 second = factors.turns[r][1];
+    store_two(to, i, is_v ? a : float2{a.x * first.x - b.x * first.y, a.y * second.x - b.y * second.y});
+    store_two(to + half_dim, i, is_v ? b : float2{b.x * first.x + a.x * first.y, b.y * second.x + a.y * second.y});
+  });
 }
 
 }  // namespace
@@ -112,7 +132,8 @@ __global__ void __launch_bounds__(32 * kWarps) rope_append_kernel(const __grid_c
 void launch_rope_append(const RopeAppendArgs& args, Stream stream) {
   const int heads = args.q_heads + 2 * args.kv_heads;
   launch_dependent(&rope_append_kernel,
-                   dim3(static_cast<unsigned>(args.tokens), static_cast<unsigned>((heads + kWarps - 1) / kWarps)),
+                   dim3(static_cast<unsigned>(args.tokens) + prefetch_blocks(args.next),
+                        static_cast<unsigned>((heads + kWarps - 1) / kWarps)),
                    dim3(32 * kWarps), 0, stream, args);
 }
 

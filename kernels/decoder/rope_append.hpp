@@ -8,6 +8,7 @@
 
 #include "harness/operator/variant.hpp"
 #include "kernels/common/fast_divide.hpp"
+#include "kernels/decoder/weight_prefetch.hpp"
 
 namespace inferometer::decoder {
 
@@ -36,10 +37,13 @@ struct RopeAppendArgs {
   std::int32_t kv_heads = 0;
   std::int32_t head_dim = 0;  // a multiple of 4, at most kMostHeadDim
   float eps = 0;
+  WeightPrefetch next = {};  // of the product behind the attention
 };
 
 inline constexpr std::int32_t kMostHeadDim = 256;
 
+// What the step's inputs say, positions, rows and table, is read early: they were there before the product in front of
+// this kernel began.
 void launch_rope_append(const RopeAppendArgs& args, Stream stream);
 
 }  // namespace inferometer::decoder

@@ -2,6 +2,7 @@
 
 #include "kernels/common/half_ops.cuh"
 #include "kernels/decoder/dependent_launch.cuh"
+#include "kernels/decoder/weight_prefetch.cuh"
 #include "kernels/ptx/griddepcontrol.cuh"
 
 namespace inferometer::decoder {
@@ -16,7 +17,12 @@ __device__ std::uint32_t swiglu_pair(std::uint32_t gate, std::uint32_t up) {
   return pack_pair<__half>(g.x / (1 + __expf(-g.x)) * u.x, g.y / (1 + __expf(-g.y)) * u.y);
 }
 
-__global__ void __launch_bounds__(kThreads) swiglu_kernel(const uint4* x, uint4* to, int row_vecs) {
+__global__ void __launch_bounds__(kThreads)
+    swiglu_kernel(const uint4* x, uint4* to, int row_vecs, const WeightPrefetch next, unsigned row_blocks) {
+  if (blockIdx.x >= row_blocks) {  // of one row of blocks
+    if (blockIdx.y == 0) prefetch_weights(next, blockIdx.x - row_blocks, gridDim.x - row_blocks);
+    return;
+  }
   const int i = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
   griddepcontrol_wait();
   if (i >= row_vecs) return;
@@ -29,11 +35,12 @@ __global__ void __launch_bounds__(kThreads) swiglu_kernel(const uint4* x, uint4*
 
 }  // namespace
 
-void launch_swiglu(const __half* x, __half* to, std::int64_t tokens, std::int64_t n, Stream stream) {
+void launch_swiglu(const __half* x, __half* to, std::int64_t tokens, std::int64_t n, const WeightPrefetch& next,
+                   Stream stream) {
   const auto row_vecs = static_cast<int>(n / kVecElems);
   const auto blocks = static_cast<unsigned>((row_vecs + kThreads - 1) / kThreads);
-  launch_dependent(&swiglu_kernel, dim3(blocks, static_cast<unsigned>(tokens)), dim3(kThreads), 0, stream,
-                   reinterpret_cast<const uint4*>(x), reinterpret_cast<uint4*>(to), row_vecs);
+  launch_dependent(&swiglu_kernel, dim3(blocks + prefetch_blocks(next), static_cast<unsigned>(tokens)), dim3(kThreads),
+                   0, stream, reinterpret_cast<const uint4*>(x), reinterpret_cast<uint4*>(to), row_vecs, next, blocks);
 }
 
 }  // namespace inferometer::decoder

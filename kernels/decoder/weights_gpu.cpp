@@ -5,7 +5,6 @@
 
 #include "harness/measure/gpu_kernels.hpp"
 #include "harness/operator/cuda_check.cuh"
-#include "kernels/matmul/packing.hpp"
 
 namespace inferometer::decoder {
 namespace {
@@ -82,17 +81,10 @@ class Loader {
   std::vector<std::uint16_t> host_;
 };
 
-std::int64_t matrix_bytes(const Matrix& m) {
-  if (m.bits == 16) return m.n * m.k * 2;
-  return PackedShape{
-      .n = m.n, .k = m.k, .bits = static_cast<int>(m.bits), .group_size = kWeightGroup, .symmetric = true}
-      .bytes();
-}
-
 std::size_t bytes_of(const DecoderShape& shape, const GpuWeights& weights) {
-  std::int64_t bytes = matrix_bytes(weights.head);
+  std::int64_t bytes = weights.head.bytes();
   for (const LayerWeights& layer : weights.layers)
-    for (const Matrix* m : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) bytes += matrix_bytes(*m);
+    for (const Matrix* m : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) bytes += m->bytes();
   for (const PlacedWeight& tensor : all_weights(shape)) {
     const WeightSize size = weight_size(shape, tensor.weight);
     const bool beside_the_head = tensor.weight == DecoderWeight::embedding && !shape.tied_head;

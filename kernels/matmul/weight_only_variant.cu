@@ -129,6 +129,11 @@ std::shared_ptr<void> replan_weight_only(const MatmulProblem& p, const std::shar
   return state;
 }
 
+std::span<const std::byte> packed_weights(const std::shared_ptr<void>& state) {
+  const PackedWeights& weights = static_cast<const State*>(state.get())->weights;
+  return {reinterpret_cast<const std::byte*>(weights.tiles), static_cast<std::size_t>(weights.shape.bytes())};
+}
+
 void run_weight_only(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch_on) {
   const State& state = *static_cast<const State*>(launch_on.state);
   with_format(p, [&]<class T, int kBits>() { launch<T, kBits>(state, p, t, launch_on.stream); });
