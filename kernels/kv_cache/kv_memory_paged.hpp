@@ -53,7 +53,4 @@ class PagedPrefixPlacement : public PagedPlacement {
   std::vector<TokenId> tokens_;  // of the request at hand
 };
 
-// Tokens begin, ..., end - 1 of a request's prompt and outputs: equal where their hash ids are, else all different.
-void make_tokens(const KvRequest& request, std::int64_t begin, std::int64_t end, std::vector<TokenId>& tokens);
-
 }  // namespace inferometer

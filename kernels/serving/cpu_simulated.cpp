@@ -1,20 +1,11 @@
 // serving / cpu.simulated_<policy>: every step takes what it would on the problem's machine (reference/serving/
 // step_cost.hpp), and nothing is computed: figures are those of the cost model, on any machine.
-#include <optional>
-#include <string>
-
 #include "harness/operator/variant.hpp"
 #include "kernels/serving/cost_model.hpp"
 #include "kernels/serving/serve.hpp"
 
 namespace inferometer {
 namespace {
-
-std::optional<std::string> budget_too_small(const ServingProblem& p) {
-  if (p.token_budget >= p.slots) return std::nullopt;
-  return "token_budget must be at least the " + std::to_string(p.slots) + " slots, got " +
-         std::to_string(p.token_budget);
-}
 
 template <ServingPolicy kPolicy>
 void run(const ServingProblem& problem, const ServingTensors& tensors, const Launch&) {

@@ -23,7 +23,6 @@
 namespace inferometer {
 namespace {
 
-constexpr std::uint64_t kWeightSeed = 1;          // of the random weights; the judge's, too
 constexpr std::int64_t kMostStepTokens = 65'535;  // of a step: the decoder's own limit
 
 class CudaServingModel : public ServingModel {
@@ -55,7 +54,7 @@ class CudaServingModel : public ServingModel {
 
 struct State {
   State(const ServingProblem& problem, const DecoderConfig& config, const Launch& launch, Allocator& allocator)
-      : decoder(SeededWeights(decoder_shape(problem.model), kWeightSeed), config, launch.stream, allocator),
+      : decoder(SeededWeights(decoder_shape(problem.model), kServingWeightSeed), config, launch.stream, allocator),
         elements(static_cast<std::size_t>(run_elements(problem))) {}
 
   CudaDecoder decoder;
@@ -73,10 +72,7 @@ template <ServingPolicy kPolicy>
 std::optional<std::string> unsupported(const ServingProblem& p) {
   if (p.attention != "flash") return "attention must be flash on a GPU: materialized is simulated alone";
   if (p.machine != "h200") return "machine must be h200, whose ceilings are known";
-  if (kPolicy == ServingPolicy::chunked && p.token_budget < p.slots)
-    return "token_budget must be at least the " + std::to_string(p.slots) + " slots, got " +
-           std::to_string(p.token_budget);
-  return std::nullopt;
+  return kPolicy == ServingPolicy::chunked ? budget_too_small(p) : std::nullopt;
 }
 
 template <ServingPolicy kPolicy>

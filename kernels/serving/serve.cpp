@@ -62,6 +62,12 @@ ServingConfig serving_config(const ServingProblem& problem, ServingPolicy policy
           .token_budget = policy == ServingPolicy::chunked ? problem.token_budget : 0};
 }
 
+std::optional<std::string> budget_too_small(const ServingProblem& problem) {
+  if (problem.token_budget >= problem.slots) return std::nullopt;
+  return "token_budget must be at least the " + std::to_string(problem.slots) + " slots, got " +
+         std::to_string(problem.token_budget);
+}
+
 void serve(const ServingProblem& problem, ServingPolicy policy, ServingModel& model, ServingClock clock,
            std::int32_t* elements) {
   const std::vector<ServingRequest> requests = requests_of(problem);

@@ -1,6 +1,10 @@
 // Problems of the operator `serving`, served: the whole of a variant's run().
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
+
 #include "kernels/serving/config.hpp"
 #include "kernels/serving/model.hpp"
 #include "reference/serving/problem.hpp"
@@ -9,6 +13,9 @@ namespace inferometer {
 
 // The engine that a problem asks for. With block_size 0 its blocks are slots of max_length tokens.
 ServingConfig serving_config(const ServingProblem& problem, ServingPolicy policy);
+
+// A sentence where the problem's budget is too small for the policy chunked: no token would be left for a prompt.
+std::optional<std::string> budget_too_small(const ServingProblem& problem);
 
 // Replays the problem's requests with this policy and model, and writes what came of it to run_elements(problem)
 // integers on the host. `clock` says of which kind the model's times are. Throws TraceError.

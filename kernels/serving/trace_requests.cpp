@@ -4,7 +4,6 @@
 #include <string>
 
 #include "harness/operator/fields.hpp"
-#include "kernels/kv_cache/kv_memory_paged.hpp"
 
 namespace inferometer {
 

@@ -34,6 +34,9 @@ struct KvRequest {
   std::int64_t stored() const { return prompt + output - 1; }
 };
 
+// Tokens begin, ..., end - 1 of a request's prompt and outputs: equal where their hash ids are, else all different.
+void make_tokens(const KvRequest& request, std::int64_t begin, std::int64_t end, std::vector<std::int32_t>& tokens);
+
 // A trace that cannot be read. what() names the file, the line, what was expected and what came.
 class TraceError : public std::runtime_error {
  public:

@@ -16,6 +16,8 @@
 
 namespace inferometer {
 
+constexpr std::int64_t kMostSmallParameters = 4'000'000;
+
 std::int64_t ServingProblem::token_bytes() const {
   const DecoderShape& shape = decoder_shape(model);
   const ModelShape cache{.name = shape.name,
@@ -31,6 +33,8 @@ std::int64_t ServingProblem::pool_block_tokens() const { return block_size == 0 
 std::int64_t ServingProblem::pool_blocks() const { return pool_bytes / (token_bytes() * pool_block_tokens()); }
 
 std::int64_t ServingProblem::pool_tokens() const { return pool_blocks() * pool_block_tokens(); }
+
+bool ServingProblem::is_small() const { return parameters(decoder_shape(model)) <= kMostSmallParameters; }
 
 bool ServingProblem::fits(std::int64_t prompt, std::int64_t output) const {
   if (prompt < 1) return false;
@@ -235,7 +239,7 @@ const RegisterOperator<Serving> registered{{
     .work = &work,
     .expect = &expect,
     .reference =
-        "who is served; every token of every request, except of a GPU decoder that no CPU can follow; balances "
+        "who is served; every token of a simulation; of a small decoder the first 2,000 tokens in f64; balances "
         "of slots, tokens, cache reads and times; steps of contiguous slots recounted",
     .tolerance = &tolerance,
     .audit = &audit,

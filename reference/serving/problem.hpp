@@ -14,6 +14,7 @@
 #include "reference/decoder/seeded_weights.hpp"
 #include "reference/serving/ledger.hpp"
 #include "reference/serving/metrics.hpp"
+#include "reference/serving/paged_decoder.hpp"
 #include "reference/serving/record.hpp"
 #include "reference/serving/requests.hpp"
 #include "reference/serving/run_record.hpp"
@@ -48,9 +49,12 @@ struct ServingProblem {
   std::int64_t pool_tokens() const;        // in whole blocks, or whole slots
   std::int64_t pool_block_tokens() const;  // of a block of the pool: block_size, or max_length
   std::int64_t pool_blocks() const;
+  bool is_small() const;  // a model that a CPU can follow token by token
   // Whether the engine can ever run a request; one without outputs needs a prompt all the same.
   bool fits(std::int64_t prompt, std::int64_t output) const;
 };
+
+inline constexpr std::uint64_t kServingWeightSeed = 35;  // of the random weights of every decoder
 
 // One tensor, run_elements(problem) long, on the device of its variant. run_record.hpp has its layout.
 struct ServingTensors {

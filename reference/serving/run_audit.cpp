@@ -173,7 +173,8 @@ std::string audit_run(const ServingProblem& p, std::string_view variant, const S
   check_requests(audit, run);
   check_times(audit, p, run);
   if (run.clock == ServingClock::simulated) check_simulated_tokens(audit, run);
-  return audit.sentence();
+  const bool has_decoder = run.clock != ServingClock::simulated;
+  return audit.sentence().empty() && has_decoder && p.is_small() ? audit_tokens(p, run) : audit.sentence();
 }
 
 }  // namespace inferometer

@@ -1,0 +1,82 @@
+// A decoder on the CPU behind the engine: the same tokens in every policy, whatever the cache is made of.
+#include <string>
+#include <vector>
+
+#include "reference/serving/run_audit.hpp"
+#include "tests/reference/serving/serving_runs.hpp"
+
+using namespace inferometer;
+using namespace inferometer::test;
+
+namespace {
+
+// 5 short requests, so that a row takes a fraction of a second; a cache of so many tokens.
+Fields few(std::int64_t block_size, std::int64_t tokens, std::int64_t kv_bits = 16) {
+  return {{"requests", integer(5)},
+          {"max_prompt", integer(30)},
+          {"max_output", integer(16)},
+          {"block_size", integer(block_size)},
+          {"pool_bytes", std::get<std::int64_t>(pool_of(tokens)) * kv_bits / 14},  // and room for scales
+          {"kv_bits", integer(kv_bits)}};
+}
+
+std::vector<std::vector<std::int32_t>> outputs_of(const ServingRun& run) {
+  std::vector<std::vector<std::int32_t>> outputs;
+  for (const auto& request : run.requests) outputs.push_back(request->outputs);
+  return outputs;
+}
+
+}  // namespace
+
+TEST_CASE("serving decoder: static, iteration, continuous, chunked, preempted, paged and contiguous: the same tokens",
+          "[serving][decoder]") {
+  const auto expected = outputs_of(run_serving("cpu.static", few(16, 1024)));
+  for (const char* policy : {"iteration", "continuous", "chunked"})
+    for (const auto& [block_size, tokens] : {std::pair{16, 1024}, std::pair{1, 64}, std::pair{0, 512}}) {
+      CAPTURE(policy, block_size, tokens);
+      const ServingRun run = run_serving(std::string("cpu.") + policy, few(block_size, tokens));
+      CHECK(outputs_of(run) == expected);
+      if (tokens == 64 && policy != std::string("iteration")) CHECK(run.ledger.preemptions > 0);
+    }
+}
+
+TEST_CASE("serving decoder: quantised caches give the same tokens preempted as at once", "[serving][decoder]") {
+  const ServingRun preempted = run_serving("cpu.continuous", few(1, 64, 4));
+  CHECK(preempted.ledger.preemptions > 0);
+  CHECK(outputs_of(preempted) == outputs_of(run_serving("cpu.static", few(16, 1024, 4))));
+}
+
+TEST_CASE("serving decoder: a second run finds nothing of the first in its cache", "[serving][decoder]") {
+  Fields fields = few(16, 1024);
+  fields.emplace_back("prefix_reuse", true);
+  const ServingRun first = run_serving("cpu.continuous", fields);
+  const ServingRun second = run_serving("cpu.continuous", fields);
+  CHECK(outputs_of(first) == outputs_of(second));
+  CHECK(second.ledger.computed_tokens == first.ledger.computed_tokens);
+  CHECK(second.ledger.reused_tokens == 0);  // these prompts have nothing in common
+}
+
+TEST_CASE("serving decoder: a token that is not the greedy one is found", "[serving][judge]") {
+  const Fields fields = few(16, 1024);
+  const ServingProblem problem = serving_problem(fields);
+  const ServingRun right = run_serving("cpu.continuous", fields);
+  REQUIRE(audit_tokens(problem, right).empty());
+  for (const std::int32_t wrong_token : {0, 511, 512, -1}) {
+    ServingRun wrong = right;
+    std::int32_t& last = wrong.requests[1]->outputs.back();
+    last = last == wrong_token ? 7 : wrong_token;
+    CAPTURE(wrong_token);
+    CHECK(audit_tokens(problem, wrong).find("of request 1") != std::string::npos);
+  }
+  ServingRun swapped = right;
+  std::swap(swapped.requests[1]->outputs, swapped.requests[2]->outputs);
+  CHECK_FALSE(audit_tokens(problem, swapped).empty());
+}
+
+TEST_CASE("serving decoder: a model too large for a CPU is refused in a sentence", "[serving][decoder]") {
+  const VariantRun run = run_variant("serving", "cpu.continuous", {{"requests", integer(2)}});
+  CHECK(run.unsupported == "model must be tiny on a CPU, got llama3_8b");
+  const VariantRun chunked = run_variant("serving", "cpu.chunked",
+                                         serving_fields({{"token_budget", integer(3)}, {"pool_bytes", pool_of(1024)}}));
+  CHECK(chunked.unsupported == "token_budget must be at least the 4 slots, got 3");
+}
