@@ -4,7 +4,22 @@
 #include <thread>
 #include <utility>
 
+#include "harness/run/journal.hpp"
+
 namespace inferometer {
+
+void refuse_uneven(const std::vector<int>& devices, const std::vector<DeviceReport>& reports) {
+  const auto opened =
+      std::find_if(reports.begin(), reports.end(), [](const DeviceReport& report) { return report.gpu.has_value(); });
+  if (opened == reports.end()) return;
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    const std::string device = "--devices: GPU " + std::to_string(devices[i]);
+    if (!reports[i].gpu) throw OutputError(device + " cannot be used: " + reports[i].gpu_absent);
+    if (reports[i].gpu->name != opened->gpu->name)
+      throw OutputError(device + " is a " + reports[i].gpu->name + ", another one a " + opened->gpu->name +
+                        "; run a sweep on each, into a file of its own");
+  }
+}
 
 DeviceTeam::DeviceTeam(std::vector<std::unique_ptr<RowExecutor>> executors) {
   for (auto& executor : executors) members_.push_back({.executor = std::move(executor), .report = {}});

@@ -12,6 +12,10 @@
 
 namespace inferometer {
 
+// Rows go to whichever device is free: any of them must do. `devices` are the GPU ordinals of `reports`. Throws
+// OutputError where some have no GPU and others do, or GPUs are of several models.
+void refuse_uneven(const std::vector<int>& devices, const std::vector<DeviceReport>& reports);
+
 class DeviceTeam {
  public:
   // Rows that one device runs, in this order.

@@ -67,6 +67,32 @@ std::string difference(const JournalHeader& now, const JournalHeader& journal) {
   return text;
 }
 
+std::optional<JournalContent> parse_journal(const std::string& text, const std::string& path) {
+  JournalContent content;
+  bool has_header = false;
+  std::size_t line_number = 0;
+  for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    ++line_number;
+    try {
+      const Json json = Json::parse(text.substr(begin, end - begin));
+      if (!has_header) {
+        if (json.at("schema") != kSchema) throw std::runtime_error("unknown schema " + json.at("schema").dump());
+        content.header = header_from(json);
+        has_header = true;
+      } else {
+        content.records.push_back(record_from_json(json));
+      }
+    } catch (const std::exception& error) {
+      if (end + 1 == text.size() && has_header) break;  // a machine that lost power may leave zeros in the last line
+      throw OutputError(path + ":" + std::to_string(line_number) + ": not a journal of this program (" + error.what() +
+                        "); move it away, or start over without --resume");
+    }
+    content.bytes = end + 1;
+  }
+  if (!has_header) return std::nullopt;
+  return content;
+}
+
 Journal::Journal(std::string path) : path_(std::move(path)) {
   while (true) {
     file_ = FileDescriptor(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
@@ -93,30 +119,7 @@ Journal::~Journal() {
 
 std::optional<JournalContent> Journal::read() const {
   std::ifstream file(path_, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  JournalContent content;
-  bool has_header = false;
-  std::size_t line_number = 0;
-  for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    ++line_number;
-    try {
-      const Json json = Json::parse(text.substr(begin, end - begin));
-      if (!has_header) {
-        if (json.at("schema") != kSchema) throw std::runtime_error("unknown schema " + json.at("schema").dump());
-        content.header = header_from(json);
-        has_header = true;
-      } else {
-        content.records.push_back(record_from_json(json));
-      }
-    } catch (const std::exception& error) {
-      if (end + 1 == text.size() && has_header) break;  // a machine that lost power may leave zeros in the last line
-      throw OutputError(path_ + ":" + std::to_string(line_number) + ": not a journal of this program (" + error.what() +
-                        "); move it away, or start over without --resume");
-    }
-    content.bytes = end + 1;
-  }
-  if (!has_header) return std::nullopt;
-  return content;
+  return parse_journal({std::istreambuf_iterator<char>(file), {}}, path_);
 }
 
 void Journal::begin(const JournalHeader& header) {

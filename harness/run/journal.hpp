@@ -42,6 +42,10 @@ struct JournalContent {
   std::size_t bytes = 0;  // up to the end of the last whole record
 };
 
+// What the text of a journal holds; none when it is empty or broke off in its header. A last line that broke off is
+// left out. Throws OutputError, which names `path`, for what is no journal.
+std::optional<JournalContent> parse_journal(const std::string& text, const std::string& path);
+
 class Journal {
  public:
   // Opens or creates `path` without changing it, and locks it. Throws OutputError.
@@ -52,8 +56,7 @@ class Journal {
 
   const std::string& path() const { return path_; }
 
-  // What an earlier run left; none when the file is empty or broke off in its header. A last line that broke off is
-  // left out. Throws OutputError for a file that is no journal.
+  // What an earlier run left, by parse_journal.
   std::optional<JournalContent> read() const;
 
   void begin(const JournalHeader& header);             // drops what an earlier run left

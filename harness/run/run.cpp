@@ -6,10 +6,9 @@
 #include <deque>
 #include <fstream>
 #include <iterator>
-#include <memory>
-#include <string_view>
+#include <map>
+#include <optional>
 #include <system_error>
-#include <unordered_set>
 
 #include "harness/operator/registry.hpp"
 #include "harness/results/compare_text.hpp"
@@ -20,12 +19,13 @@
 #include "harness/results/status.hpp"
 #include "harness/results/table.hpp"
 #include "harness/results/terminal.hpp"
-#include "harness/run/abba_executor.hpp"
 #include "harness/run/device_lock.hpp"
 #include "harness/run/device_team.hpp"
+#include "harness/run/executors.hpp"
 #include "harness/run/journal.hpp"
 #include "harness/run/output_path.hpp"
 #include "harness/run/progress_observer.hpp"
+#include "harness/run/resume.hpp"
 #include "harness/run/row_record.hpp"
 #include "harness/sweep/shard.hpp"
 
@@ -48,20 +48,6 @@ std::string row_text(const SweepRow& row) {
 bool on_gpu(const SweepRow& row) {
   const Variant* variant = find_variant(row.operator_name, row.variant);
   return variant != nullptr && variant->on_gpu();
-}
-
-// Rows go to whichever device is free: any of them must do.
-void refuse_uneven(const std::vector<int>& devices, const std::vector<DeviceReport>& reports) {
-  const auto opened =
-      std::find_if(reports.begin(), reports.end(), [](const DeviceReport& report) { return report.gpu.has_value(); });
-  if (opened == reports.end()) return;
-  for (std::size_t i = 0; i < reports.size(); ++i) {
-    const std::string device = "--devices: GPU " + std::to_string(devices[i]);
-    if (!reports[i].gpu) throw OutputError(device + " cannot be used: " + reports[i].gpu_absent);
-    if (reports[i].gpu->name != opened->gpu->name)
-      throw OutputError(device + " is a " + reports[i].gpu->name + ", another one a " + opened->gpu->name +
-                        "; run a sweep on each, into a file of its own");
-  }
 }
 
 class Run {
@@ -122,29 +108,11 @@ class Run {
     header_.driver = earlier_->header.driver;
     header_.started_at = earlier_->header.started_at;
     header_.devices = earlier_->header.devices;
-    refuse_another_run();
-    refuse_other_rows();
+    refuse_another_run(header_, *earlier_, journal_.path());
+    refuse_other_rows(sweep_, *earlier_, journal_.path());
     for (const Record& record : earlier_->records) records_[record.id] = record;
     measured_ = records_.size();
     say("resuming: " + rows_measured() + " are in " + journal_.path());
-  }
-
-  void refuse_another_run() const {
-    if (const std::string what = difference(header_, earlier_->header); !what.empty())
-      throw OutputError("cannot resume from " + journal_.path() + ": " + what + "; run without --resume to start over");
-  }
-
-  // Rows of the same config that this command leaves out: they would be neither in its results nor, once it is
-  // through, in the journal.
-  void refuse_other_rows() const {
-    std::unordered_set<std::string_view> ids;
-    for (const SweepRow& row : sweep_.rows) ids.insert(row.id);
-    const auto others = std::count_if(earlier_->records.begin(), earlier_->records.end(),
-                                      [&](const Record& record) { return !ids.contains(record.id); });
-    if (others != 0)
-      throw OutputError("cannot resume from " + journal_.path() + ": " + std::to_string(others) + " of its " +
-                        std::to_string(earlier_->records.size()) +
-                        " rows are not among the rows of this command; resume without --row, or choose another -o");
   }
 
   std::size_t rows_left() const { return sweep_.rows.size() - records_.size(); }
@@ -158,7 +126,9 @@ class Run {
     const InterruptGuard interrupt;
     Progress progress(stderr, static_cast<int>(rows_left()), options_.quiet);
     ProgressObserver observer(progress);
-    DeviceTeam team(executors(interrupt, observer));
+    ExecutorPlan plan{.sweep = sweep_, .options = options_, .devices = devices_, .counterparts = counterparts_};
+    if (earlier_) plan.known = earlier_->header.devices;
+    DeviceTeam team(make_executors(plan, interrupt, observer, counterparts_took_));
     observer.row_started("measuring this machine");
     begin(team.start());
     const DeviceTeam::Callbacks callbacks{.started = [&](const SweepRow& row) { observer.row_started(row_text(row)); },
@@ -174,25 +144,6 @@ class Run {
     // Processors are shared by all rows that use them: those rows run one after the other.
     team.run_alone(rows_where([](const SweepRow& row) { return !on_gpu(row); }), callbacks);
     team.run(groups_left(), callbacks);
-  }
-
-  std::vector<std::unique_ptr<RowExecutor>> executors(const InterruptGuard& interrupt, RunObserver& observer) {
-    Sweep opened = sweep_;  // with the rows that are measured beside its own: they may need another device
-    for (const auto& [id, row] : counterparts_) opened.rows.push_back(row);
-    std::vector<std::unique_ptr<RowExecutor>> executors;
-    for (const int device : devices_) {
-      SessionConfig config = session_config(opened, options_.seed, device);
-      if (earlier_ && executors.empty()) config.known = earlier_->header.devices;  // of the first one
-      if (options_.in_process) {
-        executors.push_back(std::make_unique<InProcessExecutor>(config, interrupt, observer));
-      } else {
-        executors.push_back(std::make_unique<WorkerExecutor>(config, interrupt, observer));
-      }
-      if (options_.against)
-        executors.back() =
-            std::make_unique<AbbaExecutor>(std::move(executors.back()), counterparts_, counterparts_took_);
-    }
-    return executors;
   }
 
   template <class Predicate>
@@ -227,7 +178,7 @@ class Run {
         say("another run measures on " + device + " at this moment; both spoil each other's times");
     }
     if (earlier_) {
-      refuse_another_run();
+      refuse_another_run(header_, *earlier_, journal_.path());
       journal_.continue_after(*earlier_);
     } else {
       journal_.begin(header_);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "harness/results/status.hpp"
+#include "harness/run/journal.hpp"
 #include "harness/run/row_record.hpp"
 #include "tests/harness/run/child_run.hpp"
 
@@ -175,6 +176,20 @@ TEST_CASE("device team: two workers on the CPU share the rows, and a crash costs
     if (id != sweep.rows[4].id) CHECK(has_timing(status));
   }
   CHECK(processes.size() >= 2);
+}
+
+TEST_CASE("device team: a GPU that is missing, or of another model, is refused by its number", "[run][devices]") {
+  DeviceReport h200;
+  h200.gpu.emplace().name = "NVIDIA H200";
+  DeviceReport a100;
+  a100.gpu.emplace().name = "NVIDIA A100";
+  DeviceReport none;
+  none.gpu_absent = "no GPU 7: this machine has 1";
+  CHECK_NOTHROW(refuse_uneven({0, 0}, {h200, h200}));
+  CHECK_NOTHROW(refuse_uneven({0, 7}, {none, none}));  // rows will say why they are unsupported
+  CHECK_THROWS_WITH(refuse_uneven({0, 7}, {h200, none}),
+                    contains_text("GPU 7 cannot be used: no GPU 7: this machine has 1"));
+  CHECK_THROWS_WITH(refuse_uneven({0, 3}, {h200, a100}), contains_text("GPU 3 is a NVIDIA A100"));
 }
 
 TEST_CASE("run: one device named twice gets every row once, and the file says where it ran", "[run][devices]") {

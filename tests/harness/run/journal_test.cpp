@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
+
 #include "harness/results/record_json.hpp"
 #include "tests/harness/results/sample_record.hpp"
 #include "tests/harness/run/child_run.hpp"
@@ -56,6 +58,33 @@ TEST_CASE("journal: a last record cut at any byte is left out, the ones before i
     journal.continue_after(*content);
     journal.append(record("000000000002"));
     REQUIRE(read_text(path) == whole);
+  }
+}
+
+TEST_CASE("journal: cut at any byte at all, it gives the whole records before the cut", "[run][journal]") {
+  const ScratchFolder folder;
+  const std::string path = folder / "r.jsonl";
+  std::vector<std::size_t> ends;  // of the header and of each record
+  {
+    Journal journal(path);
+    journal.begin(header());
+    ends.push_back(read_text(path).size());
+    for (const char* id : {"000000000001", "000000000002", "000000000003"}) {
+      journal.append(record(id));
+      ends.push_back(read_text(path).size());
+    }
+  }
+  const std::string whole = read_text(path);
+  for (std::size_t bytes = 0; bytes <= whole.size(); ++bytes) {
+    write_text(path, whole.substr(0, bytes));
+    const auto content = Journal(path).read();
+    INFO("cut after " << bytes << " of " << whole.size() << " bytes");
+    const auto lines = static_cast<std::size_t>(
+        std::count_if(ends.begin(), ends.end(), [&](std::size_t end) { return end <= bytes; }));
+    REQUIRE(content.has_value() == (lines > 0));
+    if (!content) continue;
+    REQUIRE(content->records.size() == lines - 1);
+    REQUIRE(content->bytes == ends[lines - 1]);
   }
 }
 

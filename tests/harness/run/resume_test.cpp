@@ -287,6 +287,29 @@ TEST_CASE("run: a full disk is found before the first row and damages nothing", 
   CHECK_FALSE(std::filesystem::exists(output + "l"));
 }
 
+TEST_CASE("run: a disk that fills up in mid-run ends it, and what was measured is resumed", "[run][resume]") {
+  const ScratchFolder folder;
+  const std::string output = folder / "r.json";
+  ChildRun run(slow_sweep(), {.output = output});
+  ChildRun::wait_until([&] { return !journal_rows(output + "l").empty(); });
+  const rlim_t room = read_text(output + "l").size() + 100;  // less than another record
+  const rlimit limit{room, room};
+  REQUIRE(prlimit(run.pid(), RLIMIT_FSIZE, &limit, nullptr) == 0);
+  const ChildResult full = run.wait();
+  INFO(full.err);
+  CHECK(full.exit_code == 1);
+  CHECK(full.err.find("cannot write") != std::string::npos);
+  CHECK(full.err.find(output + "l") != std::string::npos);
+  const std::vector<std::string> measured = journal_rows(output + "l");
+  REQUIRE_FALSE(measured.empty());
+  CHECK(measured.size() < slow_sweep().rows.size());
+
+  CHECK(run_in_child(slow_sweep(), {.output = output, .resume = true}).exit_code == 0);
+  const Json rows = read_json(output).at("rows");
+  CHECK(rows.size() == slow_sweep().rows.size());
+  for (const std::string& line : measured) check_contains(rows, line);
+}
+
 TEST_CASE("run: a missing folder of the output is made", "[run][files]") {
   const ScratchFolder folder;
   const std::string output = folder / "new/folder/r.json";
