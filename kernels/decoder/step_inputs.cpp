@@ -181,7 +181,8 @@ std::int64_t row_bucket(std::int64_t rows) {
 std::int64_t length_bucket(std::int64_t length) {
   constexpr std::int64_t kLeast = 256;
   if (length <= kLeast) return kLeast;
-  const auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(length - 1))) / 4;
+  const auto octave = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(length - 1)));
+  const std::int64_t step = std::max(octave, kLeast) / 4;
   return (length + step - 1) / step * step;
 }
 
