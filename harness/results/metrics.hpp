@@ -19,7 +19,8 @@ struct MetricColumns {
   // time could be set against.
   bool first = false;
 
-  const char* time_label() const { return first ? "simulation time" : "time"; }
+  // Beside metrics the time is how long the row's run took: of a simulation, a method, or a server's whole trace.
+  const char* time_label() const { return first ? "run time" : "time"; }
 };
 MetricColumns metric_columns(std::string_view operator_name, const std::vector<const Record*>& records);
 

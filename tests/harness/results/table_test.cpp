@@ -113,10 +113,10 @@ TEST_CASE("table: the metrics of a simulation come first, and columns that it le
   ok.metrics = {{"steps", 40}, {"preemptions", 3}, {"kv_token_share_of_allocated_ratio", 0.931}};
   const auto lines = lines_of(result_table(example.sweep, example.records, false, 0));
   REQUIRE(lines.size() == 5);
-  CHECK(lines[1] == "                 kv token share               simulation");
-  CHECK(lines[2] == "variant            of allocated  preemptions        time     +-    error  status");
-  CHECK(lines[3] == "cuda.flash_sm80          93.1 %            3     80.0 us  1.0 %  3.0e-04  ok");
-  CHECK(lines[4] == "cuda.flash_sm80               -            -           -      -  3.0e-04  error: no such trace");
+  CHECK(lines[1] == "                 kv token share");
+  CHECK(lines[2] == "variant            of allocated  preemptions  run time     +-    error  status");
+  CHECK(lines[3] == "cuda.flash_sm80          93.1 %            3   80.0 us  1.0 %  3.0e-04  ok");
+  CHECK(lines[4] == "cuda.flash_sm80               -            -         -      -  3.0e-04  error: no such trace");
 }
 
 TEST_CASE("table: a default that the sweep does not name is not in the heading", "[results][table]") {
