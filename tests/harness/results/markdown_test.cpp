@@ -85,8 +85,7 @@ TEST_CASE("markdown: the metrics of a simulation stand before its time and sum i
   INFO(text);
   CHECK(text.find("\n- cuda.other: kv token share of allocated 93.1 % to 93.1 %, median 93.1 %, over 1 problems\n") !=
         std::string::npos);
-  CHECK(text.find("| batch | variant | kv token share of allocated | preemptions | run time |\n") !=
-        std::string::npos);
+  CHECK(text.find("| batch | variant | kv token share of allocated | preemptions | run time |\n") != std::string::npos);
   CHECK(text.find("| 1 | cuda.other | 93.1 % | 3 | 40.0 us |\n") != std::string::npos);
   CHECK(text.find("| 8 | cuda.other |  |  | unsupported |\n") != std::string::npos);
   CHECK(text.find("peed-up") == std::string::npos);
