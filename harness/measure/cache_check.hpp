@@ -21,7 +21,7 @@ struct CacheCheck {
   std::optional<double> after_memset_ns;
 };
 
-// A second or two. Throws OutOfMemory where seven times the cache do not fit.
+// A second or two. Throws OutOfMemory where seven times the cache (on a GPU 16 times) do not fit.
 CacheCheck check_cpu_cache(Device& host);
 CacheCheck check_gpu_cache(Device& gpu);
 

@@ -46,7 +46,7 @@ void compare_clears(CacheCheck& check, Device& gpu, const BufferRead& read) {
 
 CacheCheck check_gpu_cache(Device& gpu) {
   const std::size_t free_before = gpu.free_bytes();  // makes the device the calling thread's
-  const std::size_t wanted = 12 * gpu.cache_bytes();
+  const std::size_t wanted = 16 * gpu.cache_bytes();
   if (free_before < wanted) throw OutOfMemory("the check of the L2", wanted, free_before);
   const CudaMemory sink = make_device_memory(sizeof(std::uint32_t));
   const BufferRead read = [&](const void* buffer, std::size_t bytes, const Launch& launch) {
