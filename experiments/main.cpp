@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "experiments/command.hpp"
+#include "experiments/project.hpp"
 #include "harness/operator/nearest_word.hpp"
+#include "harness/peer/peer_registry.hpp"
 #include "harness/results/build_info.hpp"
 #include "harness/run/worker.hpp"
 #include "harness/sweep/sweep.hpp"
@@ -74,6 +76,11 @@ int flushed(int exit_code) {
 int main(int argc, char** argv) {
   using namespace inferometer;
   open_closed_streams();
+  try {
+    register_peers(project_folder() + "/experiments/peers");
+  } catch (const std::exception& error) {
+    return complain(error.what(), kWrongUse);
+  }
   if (argc > 1 && std::string_view(argv[1]) == "worker") return worker_main(argc, argv);
   try {
     return flushed(run_command_line({argv + 1, argv + argc}));

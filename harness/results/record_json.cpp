@@ -41,61 +41,6 @@ CacheMode cache_from(const Json& json) {
   return name == "cold" ? CacheMode::cold : CacheMode::warm;
 }
 
-Json timing_json(const Timing& timing) {
-  const IsolatedTiming& one = timing.isolated;
-  Json json = {{"headline", timing.headline},
-               {"headline_ns", timing.headline_ns},
-               {"isolated",
-                {{"samples", one.samples},
-                 {"median_ns", one.median_ns},
-                 {"p5_ns", one.p5_ns},
-                 {"p95_ns", one.p95_ns},
-                 {"min_ns", one.min_ns},
-                 {"mad_ns", one.mad_ns},
-                 {"ci_low_ns", or_null(one.ci_low_ns)},
-                 {"ci_high_ns", or_null(one.ci_high_ns)},
-                 {"ci_half_width_ratio", or_null(one.ci_half_width_ratio)},
-                 {"stop_reason", one.stop_reason},
-                 {"cache", cache_name(one.cache)},
-                 {"rest_seconds", one.rest_seconds},
-                 {"sm_mhz_median", or_null(one.sm_mhz_median)},
-                 {"flags", one.flags}}},
-               {"amortized", nullptr}};
-  if (const auto& many = timing.amortized)
-    json["amortized"] = {{"launches", many->launches},
-                         {"mean_ns", many->mean_ns},
-                         {"input_sets", many->input_sets},
-                         {"cache", cache_name(many->cache)}};
-  return json;
-}
-
-Timing timing_from(const Json& json) {
-  Timing timing;
-  timing.headline = json.at("headline");
-  timing.headline_ns = real_from(json.at("headline_ns"));
-  const Json& one = json.at("isolated");
-  timing.isolated.samples = one.at("samples");
-  timing.isolated.median_ns = real_from(one.at("median_ns"));
-  timing.isolated.p5_ns = real_from(one.at("p5_ns"));
-  timing.isolated.p95_ns = real_from(one.at("p95_ns"));
-  timing.isolated.min_ns = real_from(one.at("min_ns"));
-  timing.isolated.mad_ns = real_from(one.at("mad_ns"));
-  timing.isolated.ci_low_ns = optional_real_from(one.at("ci_low_ns"));
-  timing.isolated.ci_high_ns = optional_real_from(one.at("ci_high_ns"));
-  timing.isolated.ci_half_width_ratio = optional_real_from(one.at("ci_half_width_ratio"));
-  timing.isolated.stop_reason = one.at("stop_reason");
-  timing.isolated.cache = cache_from(one.at("cache"));
-  timing.isolated.rest_seconds = real_from(one.at("rest_seconds"));
-  timing.isolated.sm_mhz_median = optional_real_from(one.at("sm_mhz_median"));
-  timing.isolated.flags = one.at("flags").get<std::vector<std::string>>();
-  if (const Json& many = json.at("amortized"); !many.is_null())
-    timing.amortized = AmortizedTiming{.launches = many.at("launches"),
-                                       .mean_ns = real_from(many.at("mean_ns")),
-                                       .input_sets = many.at("input_sets"),
-                                       .cache = cache_from(many.at("cache"))};
-  return timing;
-}
-
 constexpr std::pair<Arithmetic, const char*> kArithmeticNames[] = {
     {Arithmetic::f16_matmul, "f16_matmul"}, {Arithmetic::f32, "f32"}, {Arithmetic::int8_matmul, "int8_matmul"}};
 
@@ -152,6 +97,61 @@ std::map<std::string, std::size_t> memory_from(const Json& json) {
 
 }  // namespace
 
+Json timing_json(const Timing& timing) {
+  const IsolatedTiming& one = timing.isolated;
+  Json json = {{"headline", timing.headline},
+               {"headline_ns", timing.headline_ns},
+               {"isolated",
+                {{"samples", one.samples},
+                 {"median_ns", one.median_ns},
+                 {"p5_ns", one.p5_ns},
+                 {"p95_ns", one.p95_ns},
+                 {"min_ns", one.min_ns},
+                 {"mad_ns", one.mad_ns},
+                 {"ci_low_ns", or_null(one.ci_low_ns)},
+                 {"ci_high_ns", or_null(one.ci_high_ns)},
+                 {"ci_half_width_ratio", or_null(one.ci_half_width_ratio)},
+                 {"stop_reason", one.stop_reason},
+                 {"cache", cache_name(one.cache)},
+                 {"rest_seconds", one.rest_seconds},
+                 {"sm_mhz_median", or_null(one.sm_mhz_median)},
+                 {"flags", one.flags}}},
+               {"amortized", nullptr}};
+  if (const auto& many = timing.amortized)
+    json["amortized"] = {{"launches", many->launches},
+                         {"mean_ns", many->mean_ns},
+                         {"input_sets", many->input_sets},
+                         {"cache", cache_name(many->cache)}};
+  return json;
+}
+
+Timing timing_from_json(const Json& json) {
+  Timing timing;
+  timing.headline = json.at("headline");
+  timing.headline_ns = real_from(json.at("headline_ns"));
+  const Json& one = json.at("isolated");
+  timing.isolated.samples = one.at("samples");
+  timing.isolated.median_ns = real_from(one.at("median_ns"));
+  timing.isolated.p5_ns = real_from(one.at("p5_ns"));
+  timing.isolated.p95_ns = real_from(one.at("p95_ns"));
+  timing.isolated.min_ns = real_from(one.at("min_ns"));
+  timing.isolated.mad_ns = real_from(one.at("mad_ns"));
+  timing.isolated.ci_low_ns = optional_real_from(one.at("ci_low_ns"));
+  timing.isolated.ci_high_ns = optional_real_from(one.at("ci_high_ns"));
+  timing.isolated.ci_half_width_ratio = optional_real_from(one.at("ci_half_width_ratio"));
+  timing.isolated.stop_reason = one.at("stop_reason");
+  timing.isolated.cache = cache_from(one.at("cache"));
+  timing.isolated.rest_seconds = real_from(one.at("rest_seconds"));
+  timing.isolated.sm_mhz_median = optional_real_from(one.at("sm_mhz_median"));
+  timing.isolated.flags = one.at("flags").get<std::vector<std::string>>();
+  if (const Json& many = json.at("amortized"); !many.is_null())
+    timing.amortized = AmortizedTiming{.launches = many.at("launches"),
+                                       .mean_ns = real_from(many.at("mean_ns")),
+                                       .input_sets = many.at("input_sets"),
+                                       .cache = cache_from(many.at("cache"))};
+  return timing;
+}
+
 Json fields_json(const Fields& fields) {
   Json json = Json::object();
   for (const auto& [name, value] : fields)
@@ -194,6 +194,7 @@ Json record_json(const Record& record) {
                {"rates", record.rates ? rates_json(*record.rates) : Json(nullptr)},
                {"memory", record.memory_bytes.empty() ? Json(nullptr) : memory_json(record.memory_bytes)},
                {"metrics", std::move(metrics)}};
+  if (!record.versions.empty()) json["versions"] = record.versions;
   for (const std::string& path : null_non_finite(json)) {
     const std::string flag = path + " was not a finite number";
     std::string reason = text_from(json["reason"]);
@@ -222,13 +223,14 @@ Record record_from_json(const Json& json) {
     if (record.status == Status::incorrect) record.check->reason = record.reason;
   }
   if (const Json& timing = json.at("timing"); !timing.is_null()) {
-    record.timing = timing_from(timing);
+    record.timing = timing_from_json(timing);
     record.timing->suspect = record.status == Status::suspect;
     if (record.timing->suspect) record.timing->suspect_reason = record.reason;
   }
   if (const Json& work = json.at("work"); !work.is_null()) record.work = work_from(work);
   if (const Json& rates = json.at("rates"); !rates.is_null()) record.rates = rates_from(rates);
   if (const Json& memory = json.at("memory"); !memory.is_null()) record.memory_bytes = memory_from(memory);
+  if (json.contains("versions")) record.versions = json.at("versions").get<std::map<std::string, std::string>>();
   for (const auto& [name, value] : json.at("metrics").items()) record.metrics.push_back({name, real_from(value)});
   return record;
 }

@@ -17,6 +17,9 @@ Fields fields_from_json(const Json& json);
 Json record_json(const Record& record);
 Record record_from_json(const Json& json);  // throws Json::exception or std::runtime_error for what is no record
 
+Json timing_json(const Timing& timing);
+Timing timing_from_json(const Json& json);
+
 Json measure_json(const MeasureConfig& config);
 MeasureConfig measure_from_json(const Json& json);
 

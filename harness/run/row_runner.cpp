@@ -98,7 +98,7 @@ bool is_lost(Device& device) {
 RowRunner::RowRunner(Device& host, Device* gpu, const DeviceReport& report, Settings settings)
     : host_(host), gpu_(gpu), report_(report), settings_(settings) {}
 
-RowOutcome RowRunner::run(const SweepRow& sweep_row, const PhaseCallback& phase) {
+RowOutcome RowRunner::run(const SweepRow& sweep_row, const PhaseCallback& phase, Device* stand_in) {
   RowOutcome outcome;
   Record& record = outcome.record;
   record = row_record(sweep_row);
@@ -119,6 +119,7 @@ RowOutcome RowRunner::run(const SweepRow& sweep_row, const PhaseCallback& phase)
       return outcome;
     }
     device = row.variant->on_gpu() ? gpu_ : &host_;
+    if (stand_in != nullptr) device = stand_in;
     const std::size_t limit_bytes =
         memory_limit(*device, row.variant->on_gpu() ? settings_.limits.device_bytes : settings_.limits.host_bytes);
     ledger.emplace(*device, limit_bytes);
@@ -200,7 +201,7 @@ void RowRunner::measure(ResolvedRow& row, Device& device, MemoryLedger& ledger, 
     record.check->repeated_after_timing = true;
     if (record.status != Status::ok) return fail(record, record.status, "after timing: " + record.reason);
   }
-  if (record.timing) add_rates(device, record);
+  if (record.timing) add_rates(row.variant->on_gpu(), record);
 }
 
 void RowRunner::time(const ResolvedRow& row, Device& device, const std::vector<std::unique_ptr<TensorSet>>& sets,
@@ -274,8 +275,7 @@ std::vector<std::unique_ptr<TensorSet>> RowRunner::more_sets(const ResolvedRow& 
   return sets;
 }
 
-void RowRunner::add_rates(const Device& device, Record& record) const {
-  const bool on_gpu = &device == gpu_;
+void RowRunner::add_rates(bool on_gpu, Record& record) const {
   const Ceilings& ceilings = on_gpu ? report_.gpu_ceilings : report_.cpu_ceilings;
   const Timing& timing = *record.timing;
   const CacheMode cache = headline_cache(timing);

@@ -37,8 +37,9 @@ class RowRunner {
   // `gpu` is null where there is none; `report` says why. Device and report outlive the runner.
   RowRunner(Device& host, Device* gpu, const DeviceReport& report, Settings settings);
 
-  // Never throws: what goes wrong is the record's status and reason.
-  RowOutcome run(const SweepRow& row, const PhaseCallback& phase);
+  // Never throws: what goes wrong is the record's status and reason. `stand_in` takes the place of the variant's own
+  // device: a peer's process.
+  RowOutcome run(const SweepRow& row, const PhaseCallback& phase, Device* stand_in = nullptr);
 
  private:
   struct Reference {  // of the latest problem: the variants of one problem follow one another
@@ -56,7 +57,7 @@ class RowRunner {
   // The measured phase: a timing, or launches for a profiler.
   void time(const ResolvedRow& row, Device& device, const std::vector<std::unique_ptr<TensorSet>>& sets,
             Record& record) const;
-  void add_rates(const Device& device, Record& record) const;
+  void add_rates(bool on_gpu, Record& record) const;
   const std::vector<ExpectedSpan>& expected(const ResolvedRow& row, const Inputs& inputs);
 
   Device& host_;

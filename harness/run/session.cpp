@@ -1,6 +1,8 @@
 #include "harness/run/session.hpp"
 
 #include "harness/operator/registry.hpp"
+#include "harness/peer/peer_device.hpp"
+#include "harness/peer/peer_registry.hpp"
 
 namespace inferometer {
 
@@ -31,6 +33,15 @@ Session::Session(const SessionConfig& config) : host_(make_cpu_device(0)) {
     if (gpu_ || config.cpu_rows) report_.noise = (gpu_ ? *gpu_ : *host_).measure_noise();
   }
   runner_ = std::make_unique<RowRunner>(*host_, gpu_.get(), report_, config.row);
+}
+
+RowOutcome Session::run(const SweepRow& row, const PhaseCallback& phase) {
+  Peer* peer = find_peer(row.operator_name, row.variant);
+  if (peer == nullptr) return runner_->run(row, phase);
+  PeerDevice device(*peer, *host_, report_);
+  RowOutcome outcome = runner_->run(row, phase, &device);
+  if (outcome.record.status != Status::unsupported) outcome.record.versions = peer->versions();
+  return outcome;
 }
 
 }  // namespace inferometer

@@ -24,7 +24,7 @@ class Session {
   explicit Session(const SessionConfig& config);
 
   const DeviceReport& report() const { return report_; }
-  RowOutcome run(const SweepRow& row, const PhaseCallback& phase) { return runner_->run(row, phase); }
+  RowOutcome run(const SweepRow& row, const PhaseCallback& phase);
 
  private:
   std::unique_ptr<Device> host_;

@@ -1,0 +1,47 @@
+"""PyTorch's kernels, and those of packages that work on its tensors, where they can be imported.
+
+torch_peer.py [cpu]: on the first GPU, or on the processors.
+"""
+
+import importlib.util
+
+import peer
+
+if importlib.util.find_spec("torch") is None:
+    peer.missing("Python has no module torch")
+    raise SystemExit
+
+import torch  # noqa: E402
+
+import torch_attention  # noqa: E402
+import torch_matmul  # noqa: E402
+import torch_tensors  # noqa: E402
+
+OPERATORS = {"attention_prefill": torch_attention, "matmul": torch_matmul}
+
+
+def supports(operator, variant, problem):
+    return OPERATORS[operator].supports(variant, problem)
+
+
+def prepare(operator, variant, problem, tensors):
+    return OPERATORS[operator].prepare(variant, problem, tensors)
+
+
+def use_stream(stream):
+    torch.cuda.set_stream(torch.cuda.ExternalStream(stream))
+
+
+def versions():
+    found = {"torch": torch.__version__, **torch_attention.versions()}
+    if torch_tensors.DEVICE == "cuda":
+        found.update({"cuda": str(torch.version.cuda), "cudnn": str(torch.backends.cudnn.version())})
+    return found
+
+
+if torch_tensors.DEVICE == "cuda" and not torch.cuda.is_available():
+    peer.missing("torch finds no CUDA device")
+else:
+    torch.set_grad_enabled(False)
+    gpu, on_stream = (0, use_stream) if torch_tensors.DEVICE == "cuda" else (-1, None)
+    peer.serve(versions(), supports, prepare, gpu, on_stream)
