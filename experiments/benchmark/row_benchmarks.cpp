@@ -20,10 +20,10 @@ namespace {
 std::string name_of(const SweepRow& row) {
   const Operator* op = find_operator(row.operator_name);
   Fields said;
-  for (const auto& [name, value] : row.problem) {
-    const auto info =
-        std::find_if(op->fields.begin(), op->fields.end(), [&](const FieldInfo& f) { return f.name == name; });
-    if (info == op->fields.end() || value != info->default_value) said.emplace_back(name, value);
+  for (const auto& field : row.problem) {
+    const auto info = std::find_if(op->fields.begin(), op->fields.end(),
+                                   [&](const FieldInfo& known) { return known.name == field.first; });
+    if (info == op->fields.end() || field.second != info->default_value) said.push_back(field);
   }
   const std::string problem = problem_word({{"problem", fields_json(said)}});
   return row.operator_name + "/" + row.variant + (problem.empty() ? "" : "/" + problem);

@@ -26,6 +26,7 @@ CacheCheck check_cache(Device& device, const BufferRead& read) {
   check.read_bytes = device.cache_bytes() / 2 / kAlignment * kAlignment;
   check.input_sets = kSets;
   std::vector<std::shared_ptr<void>> buffers;
+  buffers.reserve(kSets);
   for (int set = 0; set < kSets; ++set) buffers.push_back(buffer_on(device, check.read_bytes));
   device.synchronize();
   const Device::Run run = [&](int set, const Launch& launch) {

@@ -40,7 +40,7 @@ const std::vector<Column>& known_columns() {
 
 std::string cell(const Json& value) {
   if (value.is_null()) return {};
-  const std::string text = value.is_string() ? value.get<std::string>() : to_line(value);
+  std::string text = value.is_string() ? value.get<std::string>() : to_line(value);
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);

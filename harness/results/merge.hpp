@@ -27,6 +27,7 @@ struct MergeAllowed {
   bool duplicates = false;  // the same row in several parts: the last one counts
 };
 
+// NOLINTNEXTLINE(bugprone-exception-escape): the JSON library's moves are noexcept, and throw nothing
 struct Merged {
   Json results;
   std::vector<std::string> missing;  // ids of rows that the sweep has and no part holds; known where a part is a shard
