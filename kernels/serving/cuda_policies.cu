@@ -61,6 +61,11 @@ struct State {
   std::vector<std::int32_t> elements;
 };
 
+// Of a contiguous cache a block holds a sequence; prefill attention takes 128 keys of it at once.
+std::int64_t decoder_block(const ServingProblem& p) {
+  return p.block_size == 0 ? (p.max_length + 127) / 128 * 128 : p.block_size;
+}
+
 // What a step can have at most: nobody computes more than it may store, and all together no more than the pool holds.
 std::int64_t most_tokens(const ServingProblem& p, ServingPolicy policy) {
   if (policy == ServingPolicy::chunked) return p.token_budget;
@@ -80,7 +85,7 @@ std::shared_ptr<void> prepare(const ServingProblem& p, const ServingTensors&, co
                               Allocator& allocator) {
   const DecoderConfig config{.weight_bits = p.weight_bits,
                              .kv_bits = p.kv_bits,
-                             .block_size = p.pool_block_tokens(),
+                             .block_size = decoder_block(p),
                              .num_blocks = p.pool_blocks(),
                              .max_rows = p.slots,
                              .max_tokens = std::min(most_tokens(p, kPolicy), kMostStepTokens),
