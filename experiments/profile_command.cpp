@@ -51,6 +51,7 @@ std::string line_of(const std::vector<std::string>& words) {
 // Becomes the tool; returns only by throwing.
 [[noreturn]] void become(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));  // execvp writes none
   arguments.push_back(nullptr);
   execvp(arguments.front(), arguments.data());

@@ -63,6 +63,7 @@ PeerProcess::PeerProcess(const PeerManifest& manifest) : name_(manifest.name), l
   setenv("INFEROMETER_SAMPLER", sampler_path().c_str(), 1);  // NOLINT(concurrency-mt-unsafe): no other thread reads it
   std::vector<std::string> words = manifest.command;
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   const pid_t parent = getpid();

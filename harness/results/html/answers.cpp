@@ -40,6 +40,7 @@ std::vector<Answer> answers_of(const ReportFile& file) {
     if (row.speedup && *row.speedup > 0 && row.record.variant != file.baseline)
       by_variant[row.record.variant].push_back(*row.speedup);
   std::vector<Answer> all;
+  all.reserve(by_variant.size());
   for (const auto& [variant, values] : by_variant) all.push_back({variant, sorted_copy(values)});
   std::stable_sort(all.begin(), all.end(),
                    [](const Answer& a, const Answer& b) { return median(a.speedups) > median(b.speedups); });
