@@ -10,8 +10,8 @@ TEST_CASE("serving cost: Llama-3-8B reads 15 GB of weights a step, and 128 KiB a
   CHECK(layer_weight_bytes(problem) == 2 * 6'979'321'856);
   CHECK(head_weight_bytes(problem) == 2 * std::int64_t{128'256} * 4096);
   CHECK(layer_flops(problem) == 2 * 6'979'321'856.0);
-  CHECK(pair_flops(problem) == 4 * 32 * 4096.0);
-  CHECK(problem.token_bytes() == 128 * 1024);
+  CHECK(pair_flops(problem) == 4.0 * 32 * 4096);
+  CHECK(problem.token_bytes() == 131'072);
   problem.weight_bits = 4;  // and a scale of 2 bytes for 128 weights
   CHECK(layer_weight_bytes(problem) == 6'979'321'856 / 2 + 6'979'321'856 / 64);
 }
