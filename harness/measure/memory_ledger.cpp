@@ -2,8 +2,17 @@
 
 #include <algorithm>
 #include <mutex>
+#include <stdexcept>
 
 namespace inferometer {
+namespace {
+
+bool is_snake_case(std::string_view name) {
+  return !name.empty() && name.front() >= 'a' && name.front() <= 'z' &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
+}
+
+}  // namespace
 
 struct MemoryLedger::State {
   struct Amount {
@@ -51,6 +60,8 @@ MemoryLedger::MemoryLedger(Device& device, std::size_t limit_bytes)
 
 std::shared_ptr<void> MemoryLedger::allocate(std::size_t bytes, std::string_view role) {
   const std::string name(role);
+  if (!is_snake_case(role))
+    throw std::invalid_argument("memory ledger: a role is a name in snake_case, got '" + name + "'");
   state_->book(bytes, name);
   void* memory = nullptr;
   try {

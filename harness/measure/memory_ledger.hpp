@@ -17,7 +17,8 @@ class MemoryLedger : public Allocator {
   // and every allocation.
   MemoryLedger(Device& device, std::size_t limit_bytes);
 
-  // Roles: "inputs", "outputs", "workspace", "weights", "kv_pool"; any other name is kept as it is.
+  // Roles: "inputs", "outputs", "workspace", "weights", "kv_pool"; any other name in snake_case is kept as it is, for
+  // results call its sum NAME_bytes. Throws std::invalid_argument for a name that is not.
   std::shared_ptr<void> allocate(std::size_t bytes, std::string_view role) override;
 
   std::size_t held_bytes() const;

@@ -12,8 +12,8 @@ extern "C" {
 typedef struct inferometer_sampler inferometer_sampler;
 
 /* Launches once with input set `set`, and returns 0. On a GPU it only queues work on the sampler's stream; on the
- * processors it returns when done. It must not throw or jump out; another value says that it failed. Then the time is not
- * taken, unless the launch was being captured in a CUDA graph: what cannot be captured is timed without one. */
+ * processors it returns when done. It must not throw or jump out; another value says that it failed. Then the time is
+ * not taken, unless the launch was being captured in a CUDA graph: what cannot be captured is timed without one. */
 typedef int (*inferometer_launch)(void* context, int set);
 
 /* gpu: the ordinal of a GPU, or -1 for the processors. */

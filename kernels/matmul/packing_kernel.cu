@@ -79,7 +79,7 @@ std::shared_ptr<void> pack_weights(const MatmulProblem& p, const MatmulTensors& 
                           .scales = static_cast<const std::uint16_t*>(t.scales),
                           .zeros = t.zeros,
                           .groups = p.groups()};
-  std::shared_ptr<void> packed = allocator.allocate(static_cast<std::size_t>(from.shape.bytes()), "packed weights");
+  std::shared_ptr<void> packed = allocator.allocate(static_cast<std::size_t>(from.shape.bytes()), "packed_weights");
   const auto tiles = static_cast<unsigned>(from.shape.row_tiles() * from.shape.slices());
   const auto kernel = p.bits == 4 ? &pack_tile_kernel<4> : &pack_tile_kernel<8>;
   kernel<<<tiles, kPackThreads, 0, stream>>>(from, static_cast<unsigned char*>(packed.get()));

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 
 #include "harness/operator/cuda_check.cuh"
 #include "harness/operator/variant.hpp"
@@ -20,8 +21,7 @@
 #include "kernels/weight_quantization/gptq_workspace.hpp"
 #include "kernels/weight_quantization/hessian.hpp"
 #include "kernels/weight_quantization/inverse_factor.hpp"
-#include "reference/weight_quantization/gptq.hpp"
-#include "reference/weight_quantization/result_layout.hpp"
+#include "reference/weight_quantization/problem.hpp"
 
 namespace inferometer {
 namespace {
@@ -121,10 +121,9 @@ std::shared_ptr<void> prepare(const Problem& p, const Tensors& t, const Launch& 
   if (factorizes(p.damping)) return std::make_shared<State>(State{.damping = p.damping});
   for (const double retry : kGptqDampingRetries)
     if (retry > p.damping && factorizes(retry)) return std::make_shared<State>(State{.damping = retry});
-  throw QuantizationError(
+  throw std::runtime_error(
       "weight_quantization/cuda.gptq: H is not positive definite, even with a damping of 1; cpu.gptq rounds such "
-      "weights "
-      "to nearest");
+      "weights to nearest");
 }
 
 void run(const Problem& p, const Tensors& t, const Launch& launch) {

@@ -5,7 +5,7 @@
 #include "harness/operator/cuda_check.cuh"
 #include "kernels/common/cublas.hpp"
 #include "kernels/weight_quantization/device_grid.cuh"
-#include "reference/weight_quantization/result_layout.hpp"
+#include "reference/weight_quantization/problem.hpp"
 
 namespace inferometer {
 namespace {

@@ -7,6 +7,7 @@
 #include "reference/weight_quantization/errors.hpp"
 #include "reference/weight_quantization/gptq_slab.hpp"
 #include "reference/weight_quantization/inverse_factor.hpp"
+#include "reference/weight_quantization/problem.hpp"
 #include "reference/weight_quantization/rounding.hpp"
 
 namespace inferometer {

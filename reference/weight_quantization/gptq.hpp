@@ -14,9 +14,6 @@
 
 namespace inferometer {
 
-// Tried one after the other, those that are greater than the damping asked for, where H cannot be factorised with it.
-inline constexpr double kGptqDampingRetries[] = {0.01, 0.1, 1.0};
-
 struct GptqSettings {
   QuantizerGrid grid = {};
   // Added to the diagonal of H, as a share of its mean over live inputs. Should the factorisation fail, a retry comes

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "reference/weight_quantization/result_layout.hpp"
+#include "reference/weight_quantization/problem.hpp"
 
 namespace inferometer {
 namespace {

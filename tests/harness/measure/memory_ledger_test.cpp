@@ -1,5 +1,7 @@
 #include "harness/measure/memory_ledger.hpp"
 
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -25,6 +27,17 @@ TEST_CASE("ledger: memory is held from allocation to the last owner, and the pea
   CHECK(ledger.peak_bytes() == 1500);
   CHECK(ledger.peak_by_role() ==
         std::map<std::string, std::size_t>{{"inputs", 1000}, {"workspace", 500}, {"draft_tokens", 200}});
+}
+
+TEST_CASE("ledger: a role that results could not name is refused", "[measure][ledger]") {
+  const auto device = make_cpu_device(1);
+  MemoryLedger ledger(*device, 1000);
+  for (const std::string role : {"packed weights", "Weights", "", "4bit", "a-b"}) {
+    INFO(role);
+    CHECK_THROWS_AS(ledger.allocate(1, role), std::invalid_argument);
+  }
+  CHECK(ledger.allocate(1, "packed_weights") != nullptr);
+  CHECK(ledger.peak_bytes() == 1);
 }
 
 TEST_CASE("ledger: past its limit an allocation is refused with the bytes asked for and left", "[measure][ledger]") {
