@@ -16,6 +16,8 @@ import os
 import sys
 import traceback
 
+GPU = int(os.environ.get("INFEROMETER_GPU", "0"))  # the ordinal of the GPU that the run measures on
+
 
 class Tensor:
     """One tensor of a row: name, role ("input" or "output"), dtype, shape, and `memory`, shared with the harness."""

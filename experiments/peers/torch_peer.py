@@ -1,6 +1,6 @@
 """PyTorch's kernels, and those of packages that work on its tensors, where they can be imported.
 
-torch_peer.py [cpu]: on the first GPU, or on the processors.
+torch_peer.py [cpu]: on the GPU of the run, or on the processors.
 """
 
 import importlib.util
@@ -43,5 +43,7 @@ if torch_tensors.DEVICE == "cuda" and not torch.cuda.is_available():
     peer.missing("torch finds no CUDA device")
 else:
     torch.set_grad_enabled(False)
-    gpu, on_stream = (0, use_stream) if torch_tensors.DEVICE == "cuda" else (-1, None)
+    gpu, on_stream = (peer.GPU, use_stream) if torch_tensors.DEVICE == "cuda" else (-1, None)
+    if gpu >= 0:
+        torch.cuda.set_device(gpu)
     peer.serve(versions(), supports, prepare, gpu, on_stream)

@@ -1,5 +1,7 @@
 #include "harness/run/session.hpp"
 
+#include <cstdlib>
+
 #include "harness/operator/registry.hpp"
 #include "harness/peer/peer_device.hpp"
 #include "harness/peer/peer_registry.hpp"
@@ -19,6 +21,8 @@ SessionConfig session_config(const Sweep& sweep, std::uint64_t seed, int gpu_ord
 }
 
 Session::Session(const SessionConfig& config) : host_(make_cpu_device(0)) {
+  // Peers inherit it: their rows are set beside the ceilings of this GPU.
+  setenv("INFEROMETER_GPU", std::to_string(config.gpu_ordinal).c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
   if (config.known) report_ = *config.known;
   report_.threads_used = host_->launch().threads;
   report_.gpu_absent = "no row needs the GPU";

@@ -32,8 +32,9 @@ cat >matmul.json <<'JSON'
  "measure": {"cache": "warm", "min_samples": 10, "max_samples": 20, "max_seconds": 0.2}, "limits": {"row_seconds": 20}}
 JSON
 expect 0 'cpu.peer_right' list variants
-expect 0 'cpu.peer_right .* ok' run matmul.json -o right.json --quiet
+expect 0 'cpu.peer_right .* ok' run matmul.json -o right.json --quiet --device 3
 grep -q '"stand_in": "1.2"' right.json || fail 'versions' 'the row lacks what the peer runs on'
+grep -q '"ordinal": "3"' right.json || fail 'device' 'the peer was not told which GPU the run measures on'
 grep -q '"repeated_after_timing": true' right.json || fail 'check' 'no second check'
 expect 0 'unsupported: m must not be 5' run matmul.json -o five.json --quiet --set m=5
 expect 0 'ok' run matmul.json -o inproc.json --quiet --in-process

@@ -67,4 +67,4 @@ if sys.argv[1:] == ["missing"]:
 elif sys.argv[1:] == ["dies"]:
     os._exit(3)
 else:
-    peer.serve({"stand_in": "1.2"}, supports, prepare)
+    peer.serve({"stand_in": "1.2", "ordinal": str(peer.GPU)}, supports, prepare)
