@@ -83,9 +83,6 @@ class CudaDecoder {
   // All of the KV pool, for tests of what a step may write: each layer's K, then V, then scales.
   std::span<std::byte> device_pool() const;
 
-  // Rows to which a step of `rows` single tokens is padded.
-  static std::int64_t bucket_of(std::int64_t rows);
-
  private:
   struct State;
   std::unique_ptr<State> state_;

@@ -26,6 +26,7 @@ using decoder::StepPlan;
 using decoder::StepSizes;
 
 constexpr std::int64_t kMostTokens = 65535;  // the y dimension of a grid
+constexpr std::int64_t kMostRows = 65504;    // the largest bucket of rows within it
 
 struct FreeHost {
   void operator()(void* memory) const noexcept { INFEROMETER_CUDA_REPORT(cudaFreeHost(memory)); }
@@ -71,7 +72,7 @@ const DecoderConfig& checked(const DecoderShape& shape, const DecoderConfig& con
   require_in("hidden", shape.hidden, 8, decoder::kMostHidden);
   require_in("head_dim", shape.head_dim, 8, decoder::kMostHeadDim);
   require_in("vocabulary", shape.vocabulary, 1, std::int64_t{1} << 18);  // next_token.cu adds up so many chances
-  require_in("max_rows", config.max_rows, 1, kMostTokens);
+  require_in("max_rows", config.max_rows, 1, kMostRows);
   require_in("max_tokens", config.max_tokens, 1, kMostTokens);
   require_in("max_length", config.max_length, 1, std::int64_t{1} << 30);
   require_in("block_size", config.block_size, 1, std::int64_t{1} << 30);
@@ -291,7 +292,5 @@ std::vector<float> CudaDecoder::logits() const {
 std::span<std::byte> CudaDecoder::device_pool() const {
   return {state_->forward.pool(), static_cast<std::size_t>(state_->forward.pool_shape().bytes())};
 }
-
-std::int64_t CudaDecoder::bucket_of(std::int64_t rows) { return decoder::row_bucket(rows); }
 
 }  // namespace inferometer
