@@ -25,8 +25,15 @@ std::string audit_tokens(const ServingProblem& p, const ServingRun& run) {
   for (const KvRequest& request : served_requests(p)) {
     const auto& record = run.requests[static_cast<std::size_t>(request.id)];
     if (!record || record->outputs.empty()) continue;
-    judged += request.prompt + request.output;
-    if (judged > kMostTokens) break;
+    const std::int64_t length = request.prompt + request.output;
+    if (judged > 0 && judged + length > kMostTokens) break;  // one is always judged
+    judged += length;
+    const auto name = [&](std::size_t output) {
+      return "output " + std::to_string(output) + " of request " + std::to_string(request.id);
+    };
+    for (std::size_t i = 0; i < record->outputs.size(); ++i)
+      if (const std::int32_t token = record->outputs[i]; token < 0 || token >= shape.vocabulary)
+        return name(i) + " is " + std::to_string(token) + ", no token of " + std::to_string(shape.vocabulary);
     std::vector<std::int32_t> tokens;
     make_tokens(request, 0, request.prompt, tokens);
     for (std::int32_t& token : tokens) token %= static_cast<std::int32_t>(shape.vocabulary);
@@ -34,13 +41,9 @@ std::string audit_tokens(const ServingProblem& p, const ServingRun& run) {
     const DecoderMatrix logits = decoder_logits(weights, tokens, {.weights = p.weight_bits, .kv = p.kv_bits});
     for (std::size_t i = 0; i < record->outputs.size(); ++i) {
       const auto row = logits.row(request.prompt - 1 + static_cast<std::int64_t>(i));
-      const std::int32_t token = record->outputs[i];
-      const std::string name = "output " + std::to_string(i) + " of request " + std::to_string(request.id);
-      if (token < 0 || token >= shape.vocabulary)
-        return name + " is " + std::to_string(token) + ", no token of " + std::to_string(shape.vocabulary);
-      if (const double below = row.maxCoeff() - row[token]; below > tolerance(p))
-        return name + " has a logit " + std::to_string(below) + " below the greatest, " + std::to_string(tolerance(p)) +
-               " allowed";
+      if (const double below = row.maxCoeff() - row[record->outputs[i]]; !(below <= tolerance(p)))  // NaN too
+        return name(i) + " has a logit " + std::to_string(below) + " below the greatest, " +
+               std::to_string(tolerance(p)) + " allowed";
     }
   }
   return {};

@@ -68,6 +68,11 @@ TEST_CASE("serving decoder: a token that is not the greedy one is found", "[serv
     CAPTURE(wrong_token);
     CHECK(audit_tokens(problem, wrong).find("of request 1") != std::string::npos);
   }
+  for (const std::int32_t no_token : {512, -1}) {  // further outputs are computed from it
+    ServingRun wrong = right;
+    wrong.requests[1]->outputs.front() = no_token;
+    CHECK(audit_tokens(problem, wrong) == "output 0 of request 1 is " + std::to_string(no_token) + ", no token of 512");
+  }
   ServingRun swapped = right;
   std::swap(swapped.requests[1]->outputs, swapped.requests[2]->outputs);
   CHECK_FALSE(audit_tokens(problem, swapped).empty());
