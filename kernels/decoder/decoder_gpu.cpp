@@ -93,6 +93,7 @@ StepSizes sizes_of(const DecoderShape& shape, const DecoderConfig& config) {
           .rows = rows,
           .max_blocks = (config.max_length + config.block_size - 1) / config.block_size,
           .block_size = config.block_size,
+          .num_blocks = config.num_blocks,
           .vocabulary = shape.vocabulary};
 }
 

@@ -1,7 +1,9 @@
 #include "kernels/decoder/step_inputs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <span>
 #include <string>
 
 #include "harness/operator/fields.hpp"
@@ -23,6 +25,15 @@ std::int64_t words_before_table(const StepSizes& sizes) {
                                 std::to_string(got));
 }
 
+// As unsigned numbers negative ones are the greatest: one comparison a block, of up to a million in a step.
+void check_blocks(std::span<const std::int32_t> blocks, const StepSizes& sizes) {
+  std::uint32_t most = 0;
+  for (const std::int32_t block : blocks) most = std::max(most, static_cast<std::uint32_t>(block));
+  if (most >= static_cast<std::uint64_t>(sizes.num_blocks))
+    throw ProblemError("table", "blocks must be 0 to " + std::to_string(sizes.num_blocks - 1) + ", got " +
+                                    std::to_string(static_cast<std::int32_t>(most)));
+}
+
 void check(const StepBatch& batch, const StepSizes& sizes) {
   const std::int64_t rows = std::ssize(batch.rows);
   if (rows == 0) throw ProblemError("rows", "a step must have a row, got none");
@@ -42,7 +53,10 @@ void check(const StepBatch& batch, const StepSizes& sizes) {
       throw ProblemError("table", "a row's table must cover its " + std::to_string(length) + " tokens, got " +
                                       std::to_string(row.table.size()) + " blocks of " +
                                       std::to_string(sizes.block_size));
+    const std::int64_t blocks = (length + sizes.block_size - 1) / sizes.block_size;
+    check_blocks(row.table.first(static_cast<std::size_t>(blocks)), sizes);
   }
+  for (const BlockCopy& copy : batch.copies) check_blocks(std::array{copy.source, copy.destination}, sizes);
   if (tokens > sizes.tokens) refuse("tokens", sizes.tokens, tokens);
 }
 

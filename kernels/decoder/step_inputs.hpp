@@ -15,6 +15,7 @@ struct StepSizes {
   std::int64_t rows = 1;
   std::int64_t max_blocks = 1;  // columns of the block table
   std::int64_t block_size = 1;
+  std::int64_t num_blocks = 1;  // of the pool
   std::int64_t vocabulary = 1;
 };
 
@@ -55,7 +56,7 @@ struct StepPlan {
 };
 
 // Throws ProblemError naming the field for a batch that there is no room for, or that cannot be: no row, a row without
-// tokens, ids outside the vocabulary, tables that are too short.
+// tokens, ids outside the vocabulary, tables that are too short, blocks outside the pool.
 StepPlan fill_step(const StepBatch& batch, const StepSizes& sizes, std::uint64_t seed, const StepArrays& to);
 
 // Fills rows plan.rows to `rows` - 1 of a step of single tokens with padding: no token, no place, no cached keys.

@@ -1,6 +1,7 @@
 // A batch as arrays: what goes where, what is padded, and what the next step begins with.
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "kernels/decoder/step_inputs.hpp"
@@ -13,7 +14,8 @@ using decoder::StepArrays;
 using decoder::StepPlan;
 using decoder::StepSizes;
 
-constexpr StepSizes kSizes{.tokens = 16, .rows = 4, .max_blocks = 3, .block_size = 4, .vocabulary = 100};
+constexpr StepSizes kSizes{
+    .tokens = 16, .rows = 4, .max_blocks = 3, .block_size = 4, .num_blocks = 10, .vocabulary = 100};
 
 class Arrays {
  public:
@@ -133,6 +135,19 @@ TEST_CASE("decoder: a step that does not fit is refused, naming what does not", 
   CHECK_THROWS_WITH(refused(batch), "tokens must be 0 to 99, got 100");
   batch.rows[1].tokens = {};
   CHECK_THROWS_WITH(refused(batch), "a row must have a token, got none");
+  for (const std::int32_t block : {10, -1}) {
+    const std::string sentence = "blocks must be 0 to 9, got " + std::to_string(block);
+    batch = mixed_batch();
+    const Integers table{7, block};
+    batch.rows[0].table = table;
+    CHECK_THROWS_WITH(refused(batch), sentence);
+    batch.rows[0].position = 0;
+    batch.rows[0].tokens = kSingle;  // the second block is not read
+    CHECK_NOTHROW(refused(batch));
+    const std::vector<BlockCopy> copies{{.source = 3, .destination = block}};
+    batch.copies = copies;
+    CHECK_THROWS_WITH(refused(batch), sentence);
+  }
 }
 
 TEST_CASE("decoder: buckets hold what they are for, and are less than twice too large", "[decoder]") {
