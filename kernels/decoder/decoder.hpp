@@ -71,8 +71,8 @@ class CudaDecoder {
   void finish_step(std::span<TokenId> next);  // waits for it
 
   // The next step's inputs from this one's outputs, on the device: every row decodes its token at the next position.
-  // The tables of the last queue_batch must cover it, and every row of that batch have sampled. No host work
-  // is waited for, so that a whole generation is queued at once.
+  // The tables of the last queue_batch must cover it, and every row of that batch have sampled: std::logic_error
+  // otherwise. No host work is waited for, so that a whole generation is queued at once.
   void queue_advance();
 
   // Of the last step: next tokens [rows] on the device, in the order of the batch; rows that do not sample hold -1.

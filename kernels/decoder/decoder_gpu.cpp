@@ -255,10 +255,10 @@ void CudaDecoder::queue_advance() {
   State& s = *state_;
   if (s.plan.rows == 0 || !s.plan.all_sample())
     throw std::logic_error("decoder: queue_advance() after a step in which not every row samples");
-  if (const std::int64_t most = s.sizes.max_blocks * s.sizes.block_size; s.plan.longest() >= most)
-    throw std::logic_error("decoder: queue_advance() past max_length, " + std::to_string(most) + " tokens");
+  if (s.plan.room < 1) throw std::logic_error("decoder: queue_advance() past the last slot of a row's table");
   if (s.advanced) {
     ++s.plan.longest_single;
+    --s.plan.room;
   } else {
     s.await_copy();
     s.plan = decoder::advance_step(s.plan, s.sizes, s.host());

@@ -34,6 +34,11 @@ void check_blocks(std::span<const std::int32_t> blocks, const StepSizes& sizes) 
                                     std::to_string(static_cast<std::int32_t>(most)));
 }
 
+// The blocks of a row that have a place in the arrays: steps that advance on the device go on to all of them.
+std::span<const std::int32_t> usable(std::span<const std::int32_t> table, const StepSizes& sizes) {
+  return table.first(std::min(table.size(), static_cast<std::size_t>(sizes.max_blocks)));
+}
+
 void check(const StepBatch& batch, const StepSizes& sizes) {
   const std::int64_t rows = std::ssize(batch.rows);
   if (rows == 0) throw ProblemError("rows", "a step must have a row, got none");
@@ -53,8 +58,7 @@ void check(const StepBatch& batch, const StepSizes& sizes) {
       throw ProblemError("table", "a row's table must cover its " + std::to_string(length) + " tokens, got " +
                                       std::to_string(row.table.size()) + " blocks of " +
                                       std::to_string(sizes.block_size));
-    const std::int64_t blocks = (length + sizes.block_size - 1) / sizes.block_size;
-    check_blocks(row.table.first(static_cast<std::size_t>(blocks)), sizes);
+    check_blocks(usable(row.table, sizes), sizes);
   }
   for (const BlockCopy& copy : batch.copies) check_blocks(std::array{copy.source, copy.destination}, sizes);
   if (tokens > sizes.tokens) refuse("tokens", sizes.tokens, tokens);
@@ -72,8 +76,7 @@ void fill_row(const StepRow& row, std::int64_t batch_row, std::int64_t at, const
   }
   plan.tokens += count;
   to.lengths[at] = static_cast<std::int32_t>(length);
-  const std::size_t blocks = std::min(row.table.size(), static_cast<std::size_t>(sizes.max_blocks));
-  std::copy_n(row.table.begin(), blocks, to.table + at * sizes.max_blocks);
+  std::ranges::copy(usable(row.table, sizes), to.table + at * sizes.max_blocks);
   plan.order.push_back(batch_row);
   if (!row.samples) return;
   const std::size_t sample = plan.places.size();
@@ -84,12 +87,6 @@ void fill_row(const StepRow& row, std::int64_t batch_row, std::int64_t at, const
 }
 
 }  // namespace
-
-std::int64_t StepPlan::longest() const {
-  std::int64_t most = longest_single;
-  for (const std::int64_t length : chunk_kv) most = std::max(most, length);
-  return most;
-}
 
 StepArrays arrays_at(std::byte* base, const StepSizes& sizes) {
   StepArrays arrays;
@@ -120,6 +117,7 @@ StepPlan fill_step(const StepBatch& batch, const StepSizes& sizes, std::uint64_t
   check(batch, sizes);
   StepPlan plan;
   plan.rows = std::ssize(batch.rows);
+  plan.room = sizes.max_blocks * sizes.block_size;
   plan.order.reserve(batch.rows.size());
   plan.places.reserve(batch.rows.size());
   std::int64_t at = 0;
@@ -129,6 +127,7 @@ StepPlan fill_step(const StepBatch& batch, const StepSizes& sizes, std::uint64_t
       if ((row.tokens.size() == 1) != single) continue;
       fill_row(row, static_cast<std::int64_t>(i), at++, sizes, seed, to, plan);
       const std::int64_t length = row.position + std::ssize(row.tokens);
+      plan.room = std::min(plan.room, std::ssize(usable(row.table, sizes)) * sizes.block_size - length);
       if (single) {
         ++plan.single_rows;
         plan.longest_single = std::max(plan.longest_single, length);
@@ -163,6 +162,7 @@ void pad_rows(const StepPlan& plan, const StepSizes& sizes, std::int64_t rows, c
 StepPlan advance_step(const StepPlan& plan, const StepSizes& sizes, const StepArrays& arrays) {
   StepPlan next;
   next.tokens = next.rows = next.single_rows = plan.rows;
+  next.room = plan.room - 1;
   const std::vector<std::int32_t> lengths(arrays.lengths, arrays.lengths + plan.rows);
   const std::vector<std::int32_t> table(arrays.table, arrays.table + plan.rows * sizes.max_blocks);
   const std::vector<std::uint64_t> keys(arrays.keys, arrays.keys + plan.rows);
