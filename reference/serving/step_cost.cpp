@@ -52,7 +52,7 @@ constexpr std::array kMachines{Machine{
     .kv_bytes_per_s = {.bits16 = 3.97e12, .bits8 = 3.26e12, .bits4 = 2.40e12},
     // f16: 8192^3 under the power limit; 8 and 4 bits: 4096 tokens x 8192 x 8192 in 835 us (the same note).
     .matmul_flops_per_s = {.bits16 = 690e12, .bits8 = 658e12, .bits4 = 658e12},
-    // Causal, 1024 tokens, head_dim 128: results/h200/attention_prefill.json.
+    // Causal, 1024 tokens, head_dim 128: results/h200/attention_prefill.json, cuda.flash_sm80 and cuda.materialized.
     .flash_flops_per_s = 196e12,
     .materialized_flops_per_s = 64e12,
     .launch_ns = 2690,       // an empty kernel between two events
