@@ -4,12 +4,14 @@
 #include <cmath>
 
 #include "harness/measure/device.hpp"
+#include "harness/measure/stopping.hpp"
 #include "harness/results/record_json.hpp"
 
 namespace inferometer {
 namespace {
 
 constexpr int kProtocol = 1;
+constexpr double kMostRestSeconds = 10;  // as a config's
 
 const char* role_name(Role role) { return role == Role::output ? "output" : "input"; }
 
@@ -19,11 +21,49 @@ Json tensor_json(const TensorSpec& spec, const SharedBlock& block) {
 }
 
 bool is_time(double ns) { return std::isfinite(ns) && ns > 0; }
+bool is_amount(double value) { return std::isfinite(value) && value >= 0; }
+
+// Whether samples of launches can have given this, and a results file can hold it.
+bool is_possible(const Timing& timing) {
+  const IsolatedTiming& one = timing.isolated;
+  const auto amounts = {one.p5_ns,
+                        one.p95_ns,
+                        one.min_ns,
+                        one.mad_ns,
+                        one.rest_seconds,
+                        one.ci_low_ns.value_or(0),
+                        one.ci_high_ns.value_or(0),
+                        one.ci_half_width_ratio.value_or(0),
+                        one.sm_mhz_median.value_or(0)};
+  return is_time(timing.headline_ns) && is_time(one.median_ns) && one.samples > 0 &&
+         std::all_of(amounts.begin(), amounts.end(), is_amount) && one.rest_seconds <= kMostRestSeconds &&
+         !one.stop_reason.empty() && std::find(one.flags.begin(), one.flags.end(), "") == one.flags.end() &&
+         (!timing.amortized ||
+          (is_time(timing.amortized->mean_ns) && timing.amortized->launches > 0 && timing.amortized->input_sets > 0));
+}
+
+bool are_texts(const Json& json) {
+  return json.is_object() && std::all_of(json.begin(), json.end(), [](const Json& value) { return value.is_string(); });
+}
+
+std::size_t bytes_at(const Json& message, const char* key) {
+  const Json bytes = message.value(key, Json(nullptr));
+  return bytes.is_number_unsigned() ? bytes.get<std::size_t>() : 0;
+}
 
 }  // namespace
 
 void Peer::start() {
   process_ = std::make_unique<PeerProcess>(manifest_);
+  try {
+    hear_hello();
+  } catch (const PeerError&) {
+    process_.reset();  // the next row would take it for one that has begun
+    throw;
+  }
+}
+
+void Peer::hear_hello() {
   Json hello;
   try {
     hello = process_->read();
@@ -34,13 +74,23 @@ void Peer::start() {
   }
   const std::string type = hello.at("type");
   if (type == "missing") {
-    missing_ = text_from(hello.value("reason", Json("it does not say why")));
-  } else if (type != "hello" || hello.value("protocol", Json(0)) != Json(kProtocol)) {
-    throw PeerError("peer " + manifest_.name + " must begin with {\"type\": \"hello\", \"protocol\": " +
-                    std::to_string(kProtocol) + "}, it said " + to_line(hello));
-  } else {
-    versions_ = hello.value("versions", Json::object()).get<std::map<std::string, std::string>>();
+    missing_ = text_at(hello, "reason");
+    if (missing_.empty()) missing_ = "it does not say why";
+    return;
   }
+  const Json versions = hello.value("versions", Json::object());
+  if (type != "hello" || hello.value("protocol", Json(0)) != Json(kProtocol) || !are_texts(versions))
+    throw PeerError("peer " + manifest_.name + " must begin with {\"type\": \"hello\", \"protocol\": " +
+                    std::to_string(kProtocol) + ", \"versions\": {NAME: TEXT}}, it said " + to_line(hello));
+  versions_ = versions.get<std::map<std::string, std::string>>();
+}
+
+std::string Peer::text_at(const Json& message, const char* key) const {
+  const Json text = message.value(key, Json(nullptr));
+  if (!text.is_null() && !text.is_string())
+    throw PeerError("peer " + manifest_.name + ": \"" + key + "\" must be a string or null, it said " +
+                    to_line(message));
+  return text_from(text);
 }
 
 Json Peer::ask(const Json& message, std::string_view answer) {
@@ -54,9 +104,10 @@ Json Peer::ask(const Json& message, std::string_view answer) {
     throw PeerError("peer " + manifest_.name + " must answer \"" + std::string(answer) + "\", it said " +
                     to_line(reply));
   }
-  const std::string reason = "peer " + manifest_.name + ": " + text_from(reply.value("reason", Json(nullptr)));
+  const std::string said = text_at(reply, "reason");
+  const std::string reason = "peer " + manifest_.name + ": " + (said.empty() ? "it does not say why" : said);
   if (reply.value("out_of_memory", Json(false)) == Json(true))
-    throw OutOfMemory(reason, reply.value("asked_bytes", std::size_t{0}), reply.value("free_bytes", std::size_t{0}));
+    throw OutOfMemory(reason, bytes_at(reply, "asked_bytes"), bytes_at(reply, "free_bytes"));
   throw PeerError(reason);
 }
 
@@ -71,7 +122,9 @@ std::optional<std::string> Peer::refuses(const PeerVariant& variant, const Field
                           {"variant", variant.name},
                           {"problem", fields_json(problem)}},
                          "supports");
-  const std::string reason = text_from(reply.at("reason"));
+  if (!reply.contains("reason"))
+    throw PeerError("peer " + manifest_.name + " must answer with \"reason\", it said " + to_line(reply));
+  const std::string reason = text_at(reply, "reason");
   return reason.empty() ? std::nullopt : std::optional(reason);
 }
 
@@ -127,10 +180,10 @@ Timing Peer::time(const MeasureConfig& config) {
   } catch (const std::exception& error) {
     throw PeerError("peer " + manifest_.name + " gave no timing: " + error.what());
   }
-  if (!is_time(timing.headline_ns) || !is_time(timing.isolated.median_ns) ||
-      (timing.amortized && !is_time(timing.amortized->mean_ns)))
+  if (!is_possible(timing))
     throw PeerError("peer " + manifest_.name + " gave times that cannot be: " + to_line(reply.at("timing")));
-  timing.suspect_reason = text_from(reply.value("suspect", Json(nullptr)));
+  choose_headline(timing);
+  timing.suspect_reason = text_at(reply, "suspect");
   timing.suspect = !timing.suspect_reason.empty();
   return timing;
 }

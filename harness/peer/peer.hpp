@@ -41,6 +41,8 @@ class Peer {
 
  private:
   void start();
+  void hear_hello();
+  std::string text_at(const Json& message, const char* key) const;  // empty where it is null or absent
   Json ask(const Json& message, std::string_view answer);
 
   PeerManifest manifest_;

@@ -20,8 +20,11 @@ manifest() {
   printf '{"schema": "inferometer.peer/1", "command": ["python3", "stand_in_peer.py"%s], "install": "pip install stand-in",
     "variants": {"matmul": {%s}, "an_operator_of_later": {"cpu.peer_later": "unknown here"}}}\n' "${argument:+, \"$argument\"}" "$list" >"experiments/peers/$name.json"
 }
-manifest stand_in '' right lies crashes hangs raises lacks_memory chats babbles
+manifest stand_in '' right lies crashes hangs raises lacks_memory chats babbles mumbles
 manifest garbled garbled garbles
+manifest miscounted miscounted miscounts
+manifest misnamed misnamed misnames
+manifest unversioned unversioned unversioned
 manifest gone missing gone
 manifest dead dies dead
 sed 's/"python3"/"no-such-program"/' experiments/peers/gone.json | sed 's/peer_gone/peer_nowhere/' >experiments/peers/nowhere.json
@@ -51,8 +54,16 @@ one_fails lacks_memory 'out_of_memory: .*no room for the tile'
 one_fails crashes 'crashed: peer stand_in was killed by signal 11'
 one_fails babbles 'crashed: peer stand_in must answer "launched", it said .*banana'
 one_fails garbles 'error: peer garbled gave times that cannot be'
+one_fails miscounts 'error: peer miscounted gave times that cannot be'
+one_fails mumbles 'error: peer stand_in: "reason" must be a string or null, it said .*7'
 one_fails dead 'error: peer dead ended with exit code 3'
 one_fails hangs 'timed_out: no result within limits.row_seconds = 2 s' --set limits.row_seconds=2
+
+# A greeting that is none is heard anew in each row, and which of two figures counts is ours to say.
+expect 1 'cpu.peer_unversioned .*must begin with .*versions' run matmul.json -o twice.json --quiet --variants cpu.peer_unversioned --set m=[3,4]
+[ "$(grep -c 'peer unversioned must begin with' twice.json)" = 2 ] || fail 'unversioned' 'a row took it for one that had begun'
+expect 0 'ok' run matmul.json -o misnames.json --quiet --variants cpu.peer_misnames
+grep -qE '"headline": "(isolated|amortized)"' misnames.json || fail 'misnames' 'the headline is the one that the peer named'
 
 # A peer that is not here is no failure.
 expect 0 'unsupported: peer gone is not here: Python has no module stand_in; to install: pip install stand-in' \

@@ -44,6 +44,8 @@ class Matmul:
 
 
 def supports(operator, variant, problem):
+    if variant == "cpu.peer_mumbles":
+        return 7
     return "m must not be 5" if problem["m"] == 5 else None
 
 
@@ -56,15 +58,22 @@ class Garbled(peer.Sampler):
 
     def time(self, launchers, measure):
         answer = super().time(launchers, measure)
-        answer["timing"]["headline_ns"] = -1
+        if "miscounted" in sys.argv:
+            answer["timing"]["isolated"]["samples"] = -5
+        elif "misnamed" in sys.argv:
+            answer["timing"]["headline"] = "nonsense"
+        else:
+            answer["timing"]["headline_ns"] = -1
         return answer
 
 
-if sys.argv[1:] == ["garbled"]:
+if sys.argv[1:] in (["garbled"], ["miscounted"], ["misnamed"]):
     peer.Sampler = Garbled
 if sys.argv[1:] == ["missing"]:
     peer.missing("Python has no module stand_in")
 elif sys.argv[1:] == ["dies"]:
     os._exit(3)
+elif sys.argv[1:] == ["unversioned"]:
+    peer.serve({"stand_in": 1.2}, supports, prepare)
 else:
     peer.serve({"stand_in": "1.2", "ordinal": str(peer.GPU)}, supports, prepare)
