@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ Command add_export_command(CLI::App& program);
 
 // Refuses '' where it would mean the same as no option at all.
 CLI::Validator not_empty();
+
+// What was typed after the --seed of `command`. Throws ConfigError.
+std::uint64_t seed_from(const std::string& command, const std::string& typed);
 
 // The sentence for what CLI11 refused: unknown options with the nearest known one.
 std::string command_line_error(const CLI::App& program, const CLI::ParseError& error);

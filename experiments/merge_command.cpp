@@ -80,7 +80,11 @@ int merge(const Typed& typed) {
   } catch (const Json::exception& error) {
     throw ConfigError("merge: a part lacks what results files have: " + std::string(error.what()));
   }
-  write_file_atomically(output, merged.results.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  try {
+    write_file_atomically(output, merged.results.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  } catch (const std::system_error& error) {
+    throw ConfigError("merge: " + std::string(error.what()));
+  }
   std::cout << merged.results.at("rows").size() << " rows of " << parts.size() << " parts are in " << typed.output
             << '\n';
   if (merged.missing.empty()) return 0;

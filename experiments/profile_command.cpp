@@ -23,6 +23,7 @@ struct Typed {
   std::string config;
   std::string tool;
   std::string output;
+  std::string seed = std::to_string(ProfileOptions{}.seed);
   SweepOptions sweep;
   ProfileOptions profile;
   bool print = false;
@@ -114,9 +115,12 @@ Command add_profile_command(CLI::App& program) {
   app->add_option("--set", typed->sweep.set, "As for run")->allow_extra_args(false);
   app->add_option("--variants", typed->sweep.variants, "As for run")->delimiter(',')->allow_extra_args(false);
   app->add_flag("--quick", typed->sweep.quick, "As for run");
-  app->add_option("--seed", typed->profile.seed, "Seed of all inputs (default: 1)");
+  app->add_option("--seed", typed->seed, "Seed of all inputs (default: 1)");
   app->add_option("--device", typed->profile.device, "GPU, by its ordinal (default: 0)")->check(CLI::Range(0, 1023));
-  return {app, [typed](const Arguments&) { return profile(*typed); }};
+  return {app, [typed](const Arguments&) {
+            typed->profile.seed = seed_from("profile", typed->seed);
+            return profile(*typed);
+          }};
 }
 
 }  // namespace inferometer

@@ -105,12 +105,12 @@ void find_config(const std::string& path) {
                     path_in_project((folder / (nearest + ".json")).lexically_normal().string(), "."));
 }
 
-std::uint64_t read_seed(const std::string& text) {
-  std::uint64_t seed = 0;
-  const char* const end = text.data() + text.size();
-  if (const auto [stop, error] = std::from_chars(text.data(), end, seed); error != std::errc() || stop != end)
-    throw ConfigError("run: --seed must be a decimal integer from 0 to 18446744073709551615, got " + in_quotes(text));
-  return seed;
+// What an earlier run measured outlives the one that is set against it.
+void spare_base(const std::string& base, const std::vector<std::string>& outputs) {
+  std::error_code absent;  // what is not there yet is no base
+  if (!base.empty() && fs::equivalent(outputs.front(), base, absent))
+    throw ConfigError("run: " + outputs.front() + " would overwrite the results to compare with, --against " + base +
+                      "; give another file with -o");
 }
 
 Against read_against(const Typed& typed) {
@@ -143,7 +143,7 @@ int run(const Typed& typed, const Arguments& arguments) {
   if (!typed.against.empty()) options.against = read_against(typed);
   const std::string project = project_folder();
   options.argv = recorded_command(arguments, typed.configs, typed.output, project);
-  options.seed = read_seed(typed.seed);
+  options.seed = seed_from("run", typed.seed);
   std::vector<Sweep> sweeps;
   for (const std::string& path : typed.configs) {
     find_config(path);
@@ -156,6 +156,7 @@ int run(const Typed& typed, const Arguments& arguments) {
   }
   const std::vector<std::string> outputs = output_paths(sweeps, typed);
   spare_configs(typed.configs, outputs);
+  spare_base(typed.against, outputs);
   int worst = 0;
   for (std::size_t i = 0; i < sweeps.size(); ++i) {
     options.output = outputs[i];
@@ -167,6 +168,15 @@ int run(const Typed& typed, const Arguments& arguments) {
 }
 
 }  // namespace
+
+std::uint64_t seed_from(const std::string& command, const std::string& typed) {
+  std::uint64_t seed = 0;
+  const char* const end = typed.data() + typed.size();
+  if (const auto [stop, error] = std::from_chars(typed.data(), end, seed); error != std::errc() || stop != end)
+    throw ConfigError(command + ": --seed must be a decimal integer from 0 to 18446744073709551615, got " +
+                      in_quotes(typed));
+  return seed;
+}
 
 Command add_run_command(CLI::App& program) {
   const auto typed = std::make_shared<Typed>();

@@ -24,6 +24,7 @@ expect 2 'takes one config' run tiny.json -o new.json --against base.json --resu
 expect 2 'takes one config' run tiny.json -o new.json --against base.json --devices 0,1
 expect 2 'percentage, like 5% or 0.05' run tiny.json -o new.json --against base.json --threshold much
 expect 2 'tiny.json: is no results file' run tiny.json -o new.json --against tiny.json
+expect 2 'would overwrite the results to compare with' run tiny.json -o base.json --against base.json
 expect 2 'missing.json' run tiny.json -o new.json --against missing.json
 
 echo

@@ -25,6 +25,7 @@ expect 2 'take --tool nsys' profile tiny.json --row "$cpu" --tool ncu --print
 expect 2 "nearest is 'nsys'" profile tiny.json --row "$cpu" --tool nsis
 expect 2 '--row is required' profile tiny.json
 expect 2 'add --tool' profile tiny.json --row "$cpu" --print
+expect 2 'profile: --seed must be a decimal integer' profile tiny.json --row "$cpu" --seed -1
 expect 2 'no row' profile tiny.json --row ffffffffffff
 
 # A tool that is not there, and one that runs what follows its own options.

@@ -39,6 +39,7 @@ expect 0 '8 rows of 2 parts' merge parts/tiny.shard-2-of-3.json whole.json -o do
 "$program" run tiny.json -o seed.json --quiet --seed 2 --shard 1/3 >/dev/null
 expect 2 'differ in config: seed is 1 and 2' merge parts/tiny.shard-2-of-3.json seed.json -o no.json
 expect 2 'is one of the parts' merge full.json -o full.json
+expect 2 'merge: cannot write' merge full.json -o /proc/full.json
 expect 2 'cannot be read as a results file' merge full.json -o tiny.json
 expect 2 '-o FULL.json is missing' merge full.json
 expect 2 "nearest is 'duplicates'" merge full.json -o no.json --allow duplicate
