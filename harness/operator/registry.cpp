@@ -1,4 +1,5 @@
 #include "harness/operator/registry.hpp"
+#include "harness/operator/variant_name.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -35,12 +36,12 @@ bool is_word(std::string_view text) {
   });
 }
 
-bool has_backend_and_method(std::string_view name) {
+}  // namespace
+
+bool is_variant_name(std::string_view name) {
   const std::size_t dot = name.find('.');
   return dot != std::string_view::npos && is_word(name.substr(0, dot)) && is_word(name.substr(dot + 1));
 }
-
-}  // namespace
 
 void register_operator(Operator op) {
   if (!is_word(op.name)) abort_registration("operator '" + op.name + "': a name is made of a-z, 0-9 and _");
@@ -51,7 +52,7 @@ void register_operator(Operator op) {
 
 void register_variant(Variant variant) {
   const std::string where = "variant '" + variant.operator_name + "/" + variant.name + "'";
-  if (!has_backend_and_method(variant.name))
+  if (!is_variant_name(variant.name))
     abort_registration(where + ": a name is '<backend>.<method>', each made of a-z, 0-9 and _");
   if (!variant.not_built.empty())
     variant.unsupported = [reason = variant.not_built](const void*) { return std::optional<std::string>(reason); };

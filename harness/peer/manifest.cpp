@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "harness/operator/variant_name.hpp"
 #include "harness/results/json.hpp"
 #include "harness/sweep/json_reader.hpp"
 
@@ -19,8 +20,12 @@ PeerManifest read_manifest(const std::string& path) {
     manifest.command = json.at("command").get<std::vector<std::string>>();
     manifest.install = json.at("install");
     for (const auto& [operator_name, variants] : json.at("variants").items())
-      for (const auto& [name, summary] : variants.items())
+      for (const auto& [name, summary] : variants.items()) {
+        if (!is_variant_name(name))
+          throw std::runtime_error("variant '" + operator_name + "/" + name +
+                                   "': a name is '<backend>.<method>', each made of a-z, 0-9 and _");
         manifest.variants.push_back({.operator_name = operator_name, .name = name, .summary = summary});
+      }
     if (manifest.command.empty()) throw std::runtime_error("command holds no word");
     return manifest;
   } catch (const std::exception& error) {

@@ -83,4 +83,6 @@ expect 0 'cpu.plain_python .* ok' run plain_sweep.json -o example.json --quiet
 # A manifest that is none is named at once.
 echo '{"schema": "inferometer.peer/1"}' >experiments/peers/broken.json
 expect 2 'broken.json is no manifest of a peer' list variants
+sed 's/cpu.plain_python/Plain Python/' experiments/peers/plain.json >experiments/peers/broken.json
+expect 2 "broken.json is no manifest of a peer.*'matmul/Plain Python': a name is" list variants
 [ "$failures" = 0 ]

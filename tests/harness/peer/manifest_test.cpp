@@ -37,7 +37,9 @@ TEST_CASE("peers: a manifest names the peer, its command and its variants", "[pe
 TEST_CASE("peers: what is no manifest is refused by name", "[peer]") {
   const test::ScratchFolder folder;
   for (const char* text : {R"({"schema": "inferometer.peer/2"})", R"({"schema": "inferometer.peer/1"})",
-                           R"({"schema": "inferometer.peer/1", "command": [], "install": "", "variants": {}})"}) {
+                           R"({"schema": "inferometer.peer/1", "command": [], "install": "", "variants": {}})",
+                           R"({"schema": "inferometer.peer/1", "command": ["a"], "install": "",
+                            "variants": {"matmul": {"A fast one": "with a name that cannot be registered"}}})"}) {
     INFO(text);
     CHECK_THROWS_WITH(read_manifest(write(folder, text)), test::contains_text("a.json is no manifest of a peer"));
   }
