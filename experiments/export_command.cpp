@@ -1,16 +1,15 @@
 // inferometer export: results files in the formats of other tools.
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <system_error>
 
 #include "experiments/command.hpp"
 #include "experiments/results_input.hpp"
+#include "experiments/text_output.hpp"
 #include "harness/operator/nearest_word.hpp"
 #include "harness/results/compare.hpp"
 #include "harness/results/exports.hpp"
-#include "harness/results/file_write.hpp"
 #include "harness/results/results_file.hpp"
 #include "harness/sweep/sweep.hpp"
 
@@ -67,15 +66,7 @@ int export_results(const Typed& typed) {
   } catch (const Json::exception& error) {
     throw ConfigError("export: " + joined(typed.files) + ": a results file lacks what it should have: " + error.what());
   }
-  if (typed.output.empty()) {
-    std::cout << text;
-    return 0;
-  }
-  try {
-    write_file_atomically(typed.output, text);
-  } catch (const std::system_error& error) {
-    throw ConfigError("export: " + std::string(error.what()));
-  }
+  put_text("export", typed.output, text);
   return 0;
 }
 

@@ -2,13 +2,12 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <memory>
 #include <string_view>
 #include <system_error>
 
 #include "experiments/command.hpp"
-#include "harness/results/file_write.hpp"
+#include "experiments/text_output.hpp"
 #include "harness/results/html/report.hpp"
 #include "harness/results/markdown.hpp"
 #include "harness/sweep/json_reader.hpp"
@@ -64,15 +63,7 @@ int report(const Typed& typed) {
   } catch (const std::runtime_error& error) {
     throw ConfigError("report: " + std::string(error.what()));
   }
-  if (typed.output.empty()) {
-    std::cout << text;
-    return 0;
-  }
-  try {
-    write_file_atomically(typed.output, text);
-  } catch (const std::system_error& error) {
-    throw ConfigError("report: " + std::string(error.what()));
-  }
+  put_text("report", typed.output, text);
   return 0;
 }
 

@@ -19,6 +19,8 @@
 #include <thread>
 #include <vector>
 
+#include "harness/run/wait_for.hpp"
+
 namespace inferometer {
 namespace {
 
@@ -39,16 +41,6 @@ std::string sampler_path() {
   if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0 || chdir(folder) != 0) _exit(EXIT_FAILURE);
   execvp(words[0], words);
   _exit(errno == ENOENT ? kNotFound : EXIT_FAILURE);
-}
-
-std::optional<int> wait_for(pid_t pid, std::chrono::nanoseconds time) {
-  const auto deadline = std::chrono::steady_clock::now() + time;
-  while (true) {
-    int status = 0;
-    if (waitpid(pid, &status, WNOHANG) == pid) return status;
-    if (std::chrono::steady_clock::now() > deadline) return std::nullopt;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
 }
 
 }  // namespace

@@ -1,15 +1,10 @@
 #include "harness/run/profile.hpp"
 
-#include "harness/operator/registry.hpp"
+#include "harness/run/row_device.hpp"
 #include "harness/run/session.hpp"
 
 namespace inferometer {
 namespace {
-
-bool on_gpu(const SweepRow& row) {
-  const Variant* variant = find_variant(row.operator_name, row.variant);
-  return variant != nullptr && variant->on_gpu();
-}
 
 // A GPU row is bounded by cudaProfilerStart and Stop, with which no other range can be confused; a CPU row, which calls
 // no CUDA, by its NVTX range.

@@ -26,6 +26,7 @@
 #include "harness/run/output_path.hpp"
 #include "harness/run/progress_observer.hpp"
 #include "harness/run/resume.hpp"
+#include "harness/run/row_device.hpp"
 #include "harness/run/row_record.hpp"
 #include "harness/sweep/shard.hpp"
 
@@ -43,11 +44,6 @@ std::string own_sha256() {
 
 std::string row_text(const SweepRow& row) {
   return row.operator_name + "/" + row.variant + " " + to_string(row.problem);
-}
-
-bool on_gpu(const SweepRow& row) {
-  const Variant* variant = find_variant(row.operator_name, row.variant);
-  return variant != nullptr && variant->on_gpu();
 }
 
 class Run {

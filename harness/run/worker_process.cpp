@@ -17,6 +17,8 @@
 #include <system_error>
 #include <thread>
 
+#include "harness/run/wait_for.hpp"
+
 namespace inferometer {
 namespace {
 
@@ -45,17 +47,6 @@ std::string describe_end(int status) {
   return "killed by " + (name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(WTERMSIG(status)));
 }
 
-// The status, or none when the process does not end within the grace time.
-std::optional<int> reap(pid_t pid) {
-  const auto deadline = std::chrono::steady_clock::now() + kGrace;
-  while (true) {
-    int status = 0;
-    if (waitpid(pid, &status, WNOHANG) == pid) return status;
-    if (std::chrono::steady_clock::now() > deadline) return std::nullopt;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
-
 }  // namespace
 
 WorkerProcess::WorkerProcess(LineCallback on_output)
@@ -80,7 +71,7 @@ WorkerProcess::WorkerProcess(LineCallback on_output)
 WorkerProcess::~WorkerProcess() {
   if (pid_ < 0) return;
   kill(pid_, SIGKILL);
-  reap(pid_);
+  wait_for(pid_, kGrace);
 }
 
 bool WorkerProcess::send(const Json& message) { return write_all(socket_.get(), to_line(message) + "\n"); }
@@ -132,7 +123,7 @@ std::string WorkerProcess::end() {
     killed_by_system_ = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   } else {
     kill(pid_, SIGKILL);
-    if (const auto killed = reap(pid_)) how = describe_end(*killed);
+    if (const auto killed = wait_for(pid_, kGrace)) how = describe_end(*killed);
   }
   pid_ = -1;
   if (output_.get() >= 0) read_output();

@@ -9,19 +9,10 @@
 #include "harness/operator/variant.hpp"
 #include "kernels/attention_prefill/flash_sm80.hpp"
 #include "kernels/attention_prefill/flash_sm90.hpp"
+#include "kernels/common/sm90_only.hpp"
 
 namespace inferometer {
 namespace {
-
-bool on_hopper() {
-  int device = 0;
-  int major = 0;
-  int minor = 0;
-  INFEROMETER_CUDA_CHECK(cudaGetDevice(&device));
-  INFEROMETER_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  INFEROMETER_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-  return major == 9 && minor == 0;
-}
 
 // flash_sm80 does every problem that flash_sm90 does.
 std::optional<std::string> unsupported(const AttentionPrefillProblem& p) { return flash_sm80_unsupported(p); }
@@ -29,7 +20,7 @@ std::optional<std::string> unsupported(const AttentionPrefillProblem& p) { retur
 std::size_t workspace_bytes(const AttentionPrefillProblem& p) { return flash_sm90_workspace_bytes(p); }
 
 void run(const AttentionPrefillProblem& p, const AttentionPrefillTensors& t, const Launch& launch) {
-  if (on_hopper() && !flash_sm90_unsupported(p)) {
+  if (on_sm90() && !flash_sm90_unsupported(p)) {
     run_flash_sm90(p, t, launch);
   } else {
     run_flash_sm80(p, t, launch);

@@ -10,4 +10,7 @@ namespace inferometer {
 // unwritten. `name` is the kernel's, for the sentence. Throws CudaError too.
 void require_sm90_code(const void* kernel, std::string_view name);
 
+// Whether the current GPU is of compute capability 9.0. Throws CudaError.
+bool on_sm90();
+
 }  // namespace inferometer

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/common/sm90_only.hpp"
 #include "kernels/decoder/quantize_weights.hpp"
 #include "kernels/matmul/weight_only_variant.hpp"
 #include "reference/decoder/problem.hpp"
@@ -16,16 +17,6 @@ MatmulProblem problem_of(std::int64_t m, std::int64_t n, std::int64_t k, std::in
   return {.m = m, .n = n, .k = k, .bits = bits, .group_size = bits == 16 ? 0 : kWeightGroup};
 }
 
-bool on_hopper() {
-  int device = 0;
-  int major = 0;
-  int minor = 0;
-  INFEROMETER_CUDA_CHECK(cudaGetDevice(&device));
-  INFEROMETER_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  INFEROMETER_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-  return major == 9 && minor == 0;
-}
-
 }  // namespace
 
 const void* Matrix::data() const { return bits == 16 ? weights.get() : packed_weights(weights).data(); }
@@ -35,7 +26,7 @@ std::int64_t Matrix::bytes() const {
 }
 
 MatrixProducts::MatrixProducts(Stream stream, Allocator& allocator)
-    : stream_(stream), allocator_(allocator), variant_(on_hopper() ? "cuda.f16_sm90" : "cuda.f16_sm80") {}
+    : stream_(stream), allocator_(allocator), variant_(on_sm90() ? "cuda.f16_sm90" : "cuda.f16_sm80") {}
 
 void MatrixProducts::prepare(const Matrix& matrix, std::int64_t m) {
   const MatmulProblem problem = problem_of(m, matrix.n, matrix.k, matrix.bits);

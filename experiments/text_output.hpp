@@ -1,0 +1,11 @@
+// What a command wrote, to a file or to standard output.
+#pragma once
+
+#include <string>
+
+namespace inferometer {
+
+// `path` is what followed -o of `command`; empty: standard output. Throws ConfigError where it cannot be written.
+void put_text(const std::string& command, const std::string& path, const std::string& text);
+
+}  // namespace inferometer
