@@ -1,36 +1,23 @@
-"""attention_prefill by scaled_dot_product_attention, flash-attn and FlashInfer."""
+"""attention_prefill by scaled_dot_product_attention, flash-attn, FlashInfer and vLLM."""
 
-import contextlib
 import importlib
-import importlib.metadata
-import importlib.util
 import math
 
 import torch
 import torch.nn.functional as functional
+import torch_packages
 import torch_tensors
 
 SDPA = {"torch.sdpa_math": "math", "torch.sdpa_flash": "flash", "torch.sdpa_efficient": "mem_efficient",
         "torch.sdpa_cudnn": "cudnn", "cpu.torch_sdpa_math": "math", "cpu.torch_sdpa_flash": "flash"}
-PACKAGES = {"flash_attn.v2": ("flash_attn", "pip install flash-attn"),
-            "flash_attn.v3": ("flash_attn_interface", "build the folder hopper of the flash-attention repository"),
-            "flashinfer.prefill": ("flashinfer", "pip install flashinfer-python")}
-
-
-def versions():
-    found = {}
-    for package in ("flash-attn", "flash-attn-3", "flashinfer-python"):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[package] = importlib.metadata.version(package)
-    return found
+CHECKS = {"flash": "can_use_flash_attention", "mem_efficient": "can_use_efficient_attention", "cudnn": "can_use_cudnn_attention"}
+PACKAGES = {"flash_attn.v2": "flash_attn", "flash_attn.v3": "flash_attn_interface", "flashinfer.prefill": "flashinfer",
+            "vllm.flash_attn": "vllm"}
 
 
 def supports(variant, problem):
-    if variant in PACKAGES and importlib.util.find_spec(PACKAGES[variant][0]) is None:
-        module, install = PACKAGES[variant]
-        return f"Python has no module {module}; to install: {install}"
-    if variant in SDPA and tuple(map(int, torch.__version__.split(".")[:2])) < (2, 5):
-        return f"needs torch 2.5 or newer, this is {torch.__version__}"
+    if variant in PACKAGES and (reason := torch_packages.refuses(PACKAGES[variant])):
+        return reason
     if problem["q_lens"] or problem["kv_lens"]:
         return "sequences must have equal lengths, got q_lens or kv_lens"
     if problem["block_size"] or problem["k_row_stride"] or problem["v_row_stride"]:
@@ -41,18 +28,38 @@ def supports(variant, problem):
         return f"v_head_dim must be 0 or head_dim, got {problem['v_head_dim']}"
     if problem["q_len"] == 0 or problem["kv_len"] == 0:
         return "q_len and kv_len must be positive"
-    if problem["causal"] and problem["q_len"] != problem["kv_len"]:
+    if variant in SDPA and problem["causal"] and problem["q_len"] != problem["kv_len"]:
         return "a causal mask of PyTorch is top-left aligned: q_len must equal kv_len"
     if variant == "flashinfer.prefill" and problem["batch"] != 1:
         return f"batch must be 1, got {problem['batch']}"
     if problem["dtype"] == "f32" and not variant.startswith("cpu.") and variant not in ("torch.sdpa_math", "torch.sdpa_efficient"):
         return "dtype must be f16 or bf16, got f32"
-    return None
+    return _sdpa_refuses(SDPA[variant], problem) if variant.startswith("torch.") else None
+
+
+def _enable_only(backend):
+    for one in ("math", "flash", "mem_efficient", "cudnn"):
+        getattr(torch.backends.cuda, f"enable_{one}_sdp")(one == backend)
+
+
+def _sdpa_refuses(backend, problem):
+    """What PyTorch finds itself before it takes a kernel: it looks at everything but the values and the batch."""
+    if backend not in CHECKS:
+        return None
+    _enable_only(backend)
+    q_heads = problem["q_heads"]
+    kv_heads = q_heads if backend == "mem_efficient" else problem["kv_heads"]
+    q, k = (torch.empty((1, length, heads, problem["head_dim"]), dtype=torch_tensors.DTYPES[problem["dtype"]],
+                        device=torch_tensors.DEVICE).transpose(1, 2)
+            for length, heads in ((problem["q_len"], q_heads), (problem["kv_len"], kv_heads)))
+    params = torch.backends.cuda.SDPAParams(q, k, k, None, 0.0, problem["causal"], q_heads != kv_heads)
+    if getattr(torch.backends.cuda, CHECKS[backend])(params, False):
+        return None
+    return f"PyTorch's {CHECKS[backend]} says no to this problem on this GPU"
 
 
 def _sdpa(variant, problem, q, k, v):
-    for backend in ("math", "flash", "mem_efficient", "cudnn"):  # for good, so that no launch spends time on it
-        getattr(torch.backends.cuda, f"enable_{backend}_sdp")(backend == SDPA[variant])
+    _enable_only(SDPA[variant])  # for good, so that no launch spends time on it
     groups = problem["q_heads"] // problem["kv_heads"]
     grouped = groups > 1
     if grouped and SDPA[variant] == "mem_efficient":  # it knows no groups of heads
@@ -63,16 +70,33 @@ def _sdpa(variant, problem, q, k, v):
     return lambda: functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=grouped).transpose(1, 2)
 
 
-def _package(variant, problem, q, k, v):
-    module = importlib.import_module(PACKAGES[variant][0])
-    if variant == "flashinfer.prefill":
-        return lambda: module.single_prefill_with_kv_cache(q[0], k[0], v[0], causal=problem["causal"])[None]
-
+def _flash_attn(module, problem, q, k, v):
     def launch():
         out = module.flash_attn_func(q, k, v, causal=problem["causal"])
-        return out[0] if isinstance(out, tuple) else out
+        return out[0] if isinstance(out, tuple) else out  # version 3 had the log-sum-exp beside it at first
 
     return launch
+
+
+def _flashinfer(module, problem, q, k, v):
+    return lambda: module.single_prefill_with_kv_cache(q[0], k[0], v[0], causal=problem["causal"])[None]
+
+
+def _vllm(_, problem, q, k, v):
+    """The flash attention that vLLM is shipped with, of the newest version that it has for this GPU."""
+    flash = importlib.import_module("vllm.vllm_flash_attn")
+    batch, q_len, kv_len = problem["batch"], problem["q_len"], problem["kv_len"]
+    starts = torch.arange(batch + 1, dtype=torch.int32, device=torch_tensors.DEVICE)
+    arguments = {"q": q.flatten(0, 1), "k": k.flatten(0, 1), "v": v.flatten(0, 1), "causal": problem["causal"],
+                 "cu_seqlens_q": starts * q_len, "cu_seqlens_k": starts * kv_len, "max_seqlen_q": q_len,
+                 "max_seqlen_k": kv_len, "fa_version": 3 if flash.is_fa_version_supported(3) else 2}
+    return lambda: flash.flash_attn_varlen_func(**arguments).view_as(q)
+
+
+def _package(variant, problem, q, k, v):
+    module = importlib.import_module(PACKAGES[variant])
+    make = {"flashinfer.prefill": _flashinfer, "vllm.flash_attn": _vllm}.get(variant, _flash_attn)
+    return make(module, problem, q, k, v)
 
 
 class Attention:
@@ -98,7 +122,8 @@ class Attention:
             scores = self.q[:, :, head].float() @ self.k[:, :, head // groups].float().transpose(1, 2)
             scores /= math.sqrt(self.problem["head_dim"])
             if self.problem["causal"]:
-                scores.masked_fill_(torch.ones_like(scores[0], dtype=torch.bool).triu(1), -math.inf)
+                first_hidden = 1 + self.problem["kv_len"] - self.problem["q_len"]  # of the first query
+                scores.masked_fill_(torch.ones_like(scores[0], dtype=torch.bool).triu(first_hidden), -math.inf)
             lse[:, head] = torch.logsumexp(scores, dim=2)
         return lse
 

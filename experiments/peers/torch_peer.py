@@ -13,8 +13,13 @@ if importlib.util.find_spec("torch") is None:
 
 import torch  # noqa: E402
 
+if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 5):  # grouped heads, bytes of two 4-bit weights
+    peer.missing(f"torch must be 2.5 or newer, this is {torch.__version__}")
+    raise SystemExit
+
 import torch_attention  # noqa: E402
 import torch_matmul  # noqa: E402
+import torch_packages  # noqa: E402
 import torch_tensors  # noqa: E402
 
 OPERATORS = {"attention_prefill": torch_attention, "matmul": torch_matmul}
@@ -33,7 +38,7 @@ def use_stream(stream):
 
 
 def versions():
-    found = {"torch": torch.__version__, **torch_attention.versions()}
+    found = {"torch": torch.__version__, **torch_packages.versions()}
     if torch_tensors.DEVICE == "cuda":
         found.update({"cuda": str(torch.version.cuda), "cudnn": str(torch.backends.cudnn.version())})
     return found
