@@ -26,6 +26,7 @@ Command add_quantize_command(CLI::App& program);
 Command add_doctor_command(CLI::App& program);
 Command add_merge_command(CLI::App& program);
 Command add_export_command(CLI::App& program);
+Command add_claims_command(CLI::App& program);
 
 // Refuses '' where it would mean the same as no option at all.
 CLI::Validator not_empty();

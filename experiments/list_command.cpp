@@ -1,5 +1,4 @@
 // inferometer list: the operators and variants of this program, and the experiments at hand.
-#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -16,7 +15,6 @@
 namespace inferometer {
 namespace {
 
-namespace fs = std::filesystem;
 using Lines = std::vector<std::vector<std::string>>;
 
 std::vector<std::string> words(const std::vector<std::string_view>& views) { return {views.begin(), views.end()}; }
@@ -107,13 +105,10 @@ struct Experiment {
 };
 
 std::vector<Experiment> experiments() {
-  const fs::path folder = fs::path(project_folder()) / "experiments";
   std::error_code error;
   std::vector<Experiment> found;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == ".json") found.push_back({.path = entry.path().string(), .sweep = {}, .error = {}});
-  if (error) throw ConfigError("list: no folder of experiments at " + folder.string() + ": " + error.message());
-  std::sort(found.begin(), found.end(), [](const Experiment& a, const Experiment& b) { return a.path < b.path; });
+  for (const std::string& path : experiment_paths(error)) found.push_back({.path = path, .sweep = {}, .error = {}});
+  if (error) throw ConfigError("list: no folder of experiments in " + project_folder() + ": " + error.message());
   for (Experiment& experiment : found) {
     try {
       experiment.sweep = load_sweep(experiment.path, {});
@@ -144,7 +139,7 @@ std::string experiments_text() {
     if (experiment.error.empty()) {
       lines.push_back({sweep.name, std::to_string(sweep.rows.size()) + " rows", sweep.question});
     } else {
-      lines.push_back({fs::path(experiment.path).stem().string(), "invalid", experiment.error});
+      lines.push_back({std::filesystem::path(experiment.path).stem().string(), "invalid", experiment.error});
     }
   }
   return aligned(lines);

@@ -34,10 +34,11 @@ int run_command_line(const Arguments& arguments) {
   CLI::App program("Measures what each LLM-inference optimisation is worth on this machine.", "inferometer");
   program.footer("./inferometer test builds and runs the tests.");
   program.set_version_flag("--version", build_info().version + " (" + build_info().git_commit + ")");
-  const std::vector<Command> commands{
-      add_run_command(program),    add_profile_command(program), add_list_command(program),
-      add_report_command(program), add_compare_command(program), add_export_command(program),
-      add_merge_command(program),  add_doctor_command(program),  add_quantize_command(program)};
+  const std::vector<Command> commands{add_run_command(program),      add_profile_command(program),
+                                      add_list_command(program),     add_report_command(program),
+                                      add_compare_command(program),  add_export_command(program),
+                                      add_merge_command(program),    add_doctor_command(program),
+                                      add_quantize_command(program), add_claims_command(program)};
   std::vector<std::string> names;
   names.reserve(commands.size());
   for (const Command& command : commands) names.push_back(command.app->get_name());

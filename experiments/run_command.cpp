@@ -97,8 +97,7 @@ void find_config(const std::string& path) {
   if (fs::exists(path, error)) return;
   const fs::path folder = fs::path(project_folder()) / "experiments";
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  for (const std::string& experiment : experiment_paths(error)) names.push_back(fs::path(experiment).stem().string());
   const std::string nearest = nearest_word(fs::path(path).stem().string(), names);
   if (nearest.empty()) return;  // reading it will say what is wrong
   throw ConfigError("run: there is no file " + in_quotes(path) + "; the nearest experiment is " +

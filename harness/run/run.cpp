@@ -83,7 +83,8 @@ class Run {
     saved = saved && write_results();
     const bool colour = shows_colour(stdout);
     const auto columns = is_terminal(stdout) ? static_cast<std::size_t>(terminal_columns(stdout)) : 0;
-    if (!records_.empty()) std::fputs(result_table(sweep_, records_, colour, columns).c_str(), stdout);
+    if (options_.print_table && !records_.empty())
+      std::fputs(result_table(sweep_, records_, colour, columns).c_str(), stdout);
     std::fflush(stdout);
     if (interrupted) return kInterrupted;
     const bool all_well = std::all_of(records_.begin(), records_.end(),

@@ -16,6 +16,7 @@ struct RunOptions {
   bool resume = false;            // rows already in the journal of the same run are not run again
   bool in_process = false;        // no worker: a crash ends the run (profilers, debuggers)
   bool quiet = false;             // no progress on standard error
+  bool print_table = true;        // the result table on standard output, at the end
   std::uint64_t seed = 1;         // of every input
   int device = 0;                 // GPU ordinal
   std::vector<int> devices = {};  // several, a worker for each, instead of `device`

@@ -1,0 +1,23 @@
+// Judged claims as text for a terminal, as a Markdown table, and as JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/claims/evidence.hpp"
+#include "harness/claims/verdict.hpp"
+#include "harness/results/json.hpp"
+
+namespace inferometer {
+
+// A block for each claim, with its parts, and the verdicts once more in a table at the end. `columns`: lines are broken
+// there.
+std::string claims_text(const std::vector<JudgedClaim>& claims, const Evidence& evidence, std::size_t columns);
+
+// One line a claim: claim, verdict, measured, the files it came from as links.
+std::string claims_markdown(const std::vector<JudgedClaim>& claims, const Evidence& evidence);
+
+// {"schema": "inferometer.claims_report/1", "program": ..., "files": [...], "claims": [...]}, every point in it.
+Json claims_json(const std::vector<JudgedClaim>& claims, const Evidence& evidence);
+
+}  // namespace inferometer

@@ -1,0 +1,69 @@
+#include "harness/claims/evidence.hpp"
+
+#include <algorithm>
+
+#include "harness/operator/registry.hpp"
+#include "harness/results/compare.hpp"
+#include "harness/results/record_json.hpp"
+#include "harness/sweep/sweep.hpp"
+
+namespace inferometer {
+namespace {
+
+EvidenceFile described(const NamedResults& results) {
+  constexpr std::size_t kCommitDigits = 10;
+  const Json& environment = results.json.at("environment");
+  const Json& program = environment.at("program");
+  EvidenceFile file{.path = results.path,
+                    .commit = program.at("git_commit").get<std::string>().substr(0, kCommitDigits),
+                    .started_at = results.json.at("started_at").get<std::string>(),
+                    .cpu = environment.at("host").at("cpu_model").get<std::string>(),
+                    .gpu = {}};
+  if (program.at("git_dirty").get<bool>()) file.commit += " with changes";
+  if (const Json& gpu = environment.at("gpu"); !gpu.is_null()) file.gpu = gpu.at("name").get<std::string>();
+  return file;
+}
+
+}  // namespace
+
+bool EvidenceRow::simulated() const {
+  return std::any_of(record.metrics.begin(), record.metrics.end(),
+                     [](const Metric& metric) { return metric.name == "simulated" && metric.value != 0; });
+}
+
+Evidence::Evidence(const std::vector<NamedResults>& results) {
+  for (const NamedResults& one : results) {
+    try {
+      require_results(one.json);
+      add(one);
+    } catch (const std::exception& error) {  // what is missing or of another type, in the words of who looked for it
+      throw ConfigError(one.path + ": " + error.what());
+    }
+  }
+}
+
+void Evidence::add(const NamedResults& results) {
+  const std::size_t file = files_.size();
+  files_.push_back(described(results));
+  for (const Json& json : results.json.at("rows")) {
+    EvidenceRow row{.record = record_from_json(json), .file = file};
+    const Operator* op = find_operator(row.record.operator_name);
+    if (op == nullptr) continue;
+    row.record.problem = op->describe(op->parse(row.record.problem).get());  // fields that came later: their defaults
+    places_[{file, row_id(op->name, row.record.variant, row.record.problem)}] = rows_.size();
+    rows_.push_back(std::move(row));
+  }
+}
+
+const EvidenceRow* Evidence::find(std::size_t file, const std::string& operator_name, const std::string& variant,
+                                  const Fields& problem) const {
+  const auto found = places_.find({file, row_id(operator_name, variant, problem)});
+  return found == places_.end() ? nullptr : &rows_[found->second];
+}
+
+const std::string& Evidence::device_of(const EvidenceRow& row) const {
+  const EvidenceFile& file = files_[row.file];
+  return row.record.backend == "cpu" || file.gpu.empty() ? file.cpu : file.gpu;
+}
+
+}  // namespace inferometer

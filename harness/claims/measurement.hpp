@@ -1,0 +1,37 @@
+// A part of a claim, measured: the points that its statistic makes of the evidence, and what was left out and why.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/claims/claim.hpp"
+#include "harness/claims/evidence.hpp"
+#include "harness/measure/statistics.hpp"
+
+namespace inferometer {
+
+struct ClaimPoint {
+  std::string variant;
+  Fields problem;  // without the field that the statistic runs along
+  std::string device;
+  double value = 0;
+  std::optional<Interval> interval;  // 95 %, where the rows carry one
+  bool simulated = false;
+  std::size_t file = 0;
+  bool inside = false;  // of the accepted range
+};
+
+struct Measurement {
+  std::vector<ClaimPoint> points;
+  std::map<std::string, int> left_out;  // why -> how many rows, or points made of several
+};
+
+// Only rows whose status is ok count. Both rows of a ratio, and all of a fit, come from one file: one run on one
+// machine. A point measured again on the same device replaces the earlier one, and where anything was measured,
+// simulated points do not count.
+Measurement measure(const ClaimPart& part, const Evidence& evidence);
+
+}  // namespace inferometer
