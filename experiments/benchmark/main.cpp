@@ -11,6 +11,8 @@
 #include <string_view>
 
 #include "experiments/benchmark/row_benchmarks.hpp"
+#include "experiments/project.hpp"
+#include "harness/peer/peer_registry.hpp"
 #include "harness/run/worker.hpp"
 #include "harness/sweep/sweep.hpp"
 
@@ -90,8 +92,9 @@ int run_command_line(int argc, char** argv) {
 }  // namespace inferometer
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "worker") return inferometer::worker_main(argc, argv);
   try {
+    inferometer::register_peers(inferometer::project_folder() + "/experiments/peers");
+    if (argc > 1 && std::string_view(argv[1]) == "worker") return inferometer::worker_main(argc, argv);
     return inferometer::run_command_line(argc, argv);
   } catch (const inferometer::ConfigError& error) {
     std::cerr << "inferometer_benchmark: " << error.what() << '\n';

@@ -44,6 +44,13 @@ void add_counters(benchmark::State& state, const Record& record) {
   for (const Metric& metric : record.metrics) add_counter(state, metric.name, metric.value);
 }
 
+// "cuda 12.8, torch 2.9.1": what a peer runs on; empty for our own variants.
+std::string versions_label(const Record& record) {
+  std::string label;
+  for (const auto& [name, version] : record.versions) label += (label.empty() ? "" : ", ") + name + " " + version;
+  return label;
+}
+
 }  // namespace
 
 void RowBenchmarks::Silent::output(const std::string& line) { std::fprintf(stderr, "worker: %s\n", line.c_str()); }
@@ -86,6 +93,7 @@ void RowBenchmarks::register_all() {
       constexpr double kNsPerSecond = 1e9;
       for ([[maybe_unused]] const auto _ : state) state.SetIterationTime(record.timing->headline_ns / kNsPerSecond);
       add_counters(state, record);
+      state.SetLabel(versions_label(record));
     };
     benchmark::RegisterBenchmark(name_of(row).c_str(), run)
         ->UseManualTime()

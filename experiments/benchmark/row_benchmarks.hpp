@@ -17,8 +17,8 @@ class RowBenchmarks {
   std::vector<std::string> names() const;
 
   // Opens and measures the devices, adds them to the context that Google Benchmark reports, and registers a benchmark
-  // for each row: manual time, one iteration, which is the row's headline. A repetition measures the row again. A row
-  // without a time is an error. Throws CannotGoOn.
+  // for each row: manual time, one iteration, which is the row's headline. A repetition measures the row again. A
+  // row without a time is an error; a peer's row is labelled with the versions of what it ran on. Throws CannotGoOn.
   void register_all();
 
   bool any_failed() const { return failed_; }  // unsupported rows did not

@@ -57,6 +57,36 @@ for name, row in rows.items():
 PY
 fi
 
+# Peers are rows as others are: right ones have a time and say what they ran on, wrong ones are errors.
+if command -v python3 >/dev/null; then
+  export INFEROMETER_ROOT=$work PEERS_FOLDER=$project/experiments/peers
+  mkdir -p experiments/peers
+  cp -- "$project/tests/cli/stand_in_peer.py" experiments/peers/
+  cat >experiments/peers/stand_in.json <<'JSON'
+{"schema": "inferometer.peer/1", "command": ["python3", "stand_in_peer.py"], "install": "pip install stand-in",
+ "variants": {"matmul": {"cpu.peer_right": "right", "cpu.peer_lies": "one element wrong", "cpu.peer_crashes": "a signal"}}}
+JSON
+  cat >peers.json <<'JSON'
+{"schema": "inferometer.sweep/1", "name": "peers", "operator": "matmul", "fixed": {"m": 3, "n": 4, "k": 16, "dtype": "f16"},
+ "variants": ["cpu.peer_lies", "cpu.peer_crashes", "cpu.peer_right"],
+ "measure": {"min_samples": 20, "max_samples": 60, "max_seconds": 0.2, "relative_ci": 0.5, "cache": "warm"}}
+JSON
+  expect 1 'cpu.peer_right/m:3' peers.json --benchmark_out=peers.out --benchmark_out_format=json
+  python3 - <<'PY' || fail 'peers' "$(cat peers.out)"
+import json
+rows = {b["name"].split("/")[1]: b for b in json.load(open("peers.out"))["benchmarks"]}
+assert rows["cpu.peer_lies"]["error_message"].startswith("incorrect: "), rows
+assert rows["cpu.peer_crashes"]["error_message"].startswith("crashed: "), rows
+right = rows["cpu.peer_right"]
+if not right.get("error_occurred"):
+    assert right["real_time"] > 0 and "stand_in 1.2" in right["label"], right
+else:  # a busy machine
+    assert right["error_message"].startswith("suspect: "), right
+PY
+  echo '{"schema": "inferometer.peer/1"}' >experiments/peers/broken.json
+  expect 2 'broken.json is no manifest of a peer' peers.json
+fi
+
 echo
 echo "$failures failures"
 [ "$failures" = 0 ]

@@ -106,8 +106,8 @@ class TorchPeer(unittest.TestCase):
     def test_an_older_pytorch_is_missing_and_says_which_one_is_needed(self):
         with open(os.path.join(self.packages, "torch.py"), "w") as file:
             file.write("__version__ = '2.4.1+cpu'\n")
-        path = os.pathsep.join([self.packages, PEERS])
-        adapter = subprocess.run([sys.executable, os.path.join(PEERS, "torch_peer.py")], env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+        environment = {**os.environ, "PYTHONPATH": self.packages, "PYTHONDONTWRITEBYTECODE": "1"}
+        adapter = subprocess.run([sys.executable, os.path.join(PEERS, "torch_peer.py")], env=environment,
                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True)
         self.assertEqual(json.loads(adapter.stdout),
                          {"type": "missing", "reason": "torch must be 2.5 or newer, this is 2.4.1+cpu"})
