@@ -47,7 +47,8 @@ void add_counters(benchmark::State& state, const Record& record) {
 // "cuda 12.8, torch 2.9.1": what a peer runs on; empty for our own variants.
 std::string versions_label(const Record& record) {
   std::string label;
-  for (const auto& [name, version] : record.versions) label += (label.empty() ? "" : ", ") + name + " " + version;
+  for (const auto& [name, version] : record.versions)
+    label.append(label.empty() ? "" : ", ").append(name).append(" ").append(version);
   return label;
 }
 

@@ -1,5 +1,7 @@
 #include "harness/run/profile.hpp"
 
+#include "harness/peer/peer_registry.hpp"
+#include "harness/run/ncu_log.hpp"
 #include "harness/run/row_device.hpp"
 #include "harness/run/session.hpp"
 
@@ -20,12 +22,26 @@ std::vector<std::string> nsys_command(const SweepRow& row, const std::string& re
   return words;
 }
 
-std::vector<std::string> ncu_command(const SweepRow& row, const std::string& report) {
+void require_seen_by_ncu(const SweepRow& row) {
   if (!on_gpu(row))
     throw ConfigError("profile: ncu looks at GPU kernels, and " + row.variant +
                       " runs on the processors: take --tool nsys");
-  return {"ncu", "--set=full",        "--nvtx", "--nvtx-include=inferometer@measure/", "--profile-from-start=off",
-          "-f",  "--export=" + report};
+  if (find_peer(row.operator_name, row.variant) != nullptr)
+    throw ConfigError("profile: ncu looks at this process, and the kernels of " + row.variant +
+                      " run in its adapter's: take --tool nsys");
+}
+
+// `how` it collects, in the measured phase alone.
+std::vector<std::string> ncu_command(const SweepRow& row, const std::vector<std::string>& how) {
+  require_seen_by_ncu(row);
+  std::vector<std::string> words{"ncu", "--nvtx", "--nvtx-include=inferometer@measure/", "--profile-from-start=off"};
+  words.insert(words.end(), how.begin(), how.end());
+  return words;
+}
+
+std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& program) {
+  words.insert(words.end(), program.begin(), program.end());
+  return words;
 }
 
 }  // namespace
@@ -46,9 +62,17 @@ std::optional<ProfileTool> parse_profile_tool(std::string_view name) {
 
 std::vector<std::string> tool_command(ProfileTool tool, const SweepRow& row, const std::string& report,
                                       const std::vector<std::string>& program) {
-  std::vector<std::string> words = tool == ProfileTool::nsys ? nsys_command(row, report) : ncu_command(row, report);
-  words.insert(words.end(), program.begin(), program.end());
-  return words;
+  return with(tool == ProfileTool::nsys ? nsys_command(row, report)
+                                        : ncu_command(row, {"--set=full", "-f", "--export=" + report}),
+              program);
+}
+
+std::vector<std::string> counting_command(const SweepRow& row, CacheMode cache, const std::string& log,
+                                          const std::vector<std::string>& program) {
+  const std::string caches = cache == CacheMode::cold ? "all" : "none";
+  return with(ncu_command(row, {"--csv", "--page=raw", "--print-units=base", "--metrics=" + ncu_metric_names(),
+                                "--cache-control=" + caches, "--clock-control=none", "--log-file=" + log}),
+              program);
 }
 
 }  // namespace inferometer

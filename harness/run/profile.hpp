@@ -27,8 +27,13 @@ std::optional<ProfileTool> parse_profile_tool(std::string_view name);  // "nsys"
 
 // The tool's words, then `program`: the words that make this program run the row as above. What is collected lies in
 // the measured phase alone. `report` is the path of the tool's report, without a suffix. Throws ConfigError where the
-// tool cannot see the row: ncu knows GPU kernels only.
+// tool cannot see the row: ncu knows kernels of this process on a GPU only.
 std::vector<std::string> tool_command(ProfileTool tool, const SweepRow& row, const std::string& report,
                                       const std::vector<std::string>& program);
+
+// ncu's words that have it write what it counts (ncu_log.hpp) to the file `log`; the rest as above. Its caches are
+// those of the row's timing: cleared before each kernel, or left warm. Clocks are left as they are in a timing.
+std::vector<std::string> counting_command(const SweepRow& row, CacheMode cache, const std::string& log,
+                                          const std::vector<std::string>& program);
 
 }  // namespace inferometer

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/run/ncu_log.hpp"
 #include "harness/run/row_runner.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/test_copy.hpp"
@@ -62,5 +63,19 @@ TEST_CASE("profile: ncu selects the measured range, and refuses rows of the proc
   CHECK(has(gpu, "--nvtx-include=inferometer@measure/"));
   CHECK(has(gpu, "--profile-from-start=off"));
   CHECK_THROWS_WITH(tool_command(ProfileTool::ncu, sweep_of("cpu.right").rows.front(), "out/a", {}),
+                    test::contains_text("take --tool nsys"));
+}
+
+TEST_CASE("profile: ncu counts what is timed: caches as the row's, clocks as they are", "[run][profile]") {
+  const SweepRow row = sweep_of("cuda.right").rows.front();
+  const auto cold = counting_command(row, CacheMode::cold, "out/a.csv", {"inferometer"});
+  CHECK(cold.front() == "ncu");
+  CHECK(cold.back() == "inferometer");
+  for (const char* word : {"--csv", "--page=raw", "--print-units=base", "--cache-control=all", "--clock-control=none",
+                           "--nvtx-include=inferometer@measure/", "--log-file=out/a.csv"})
+    CHECK(has(cold, word));
+  CHECK(has(cold, "--metrics=" + ncu_metric_names()));
+  CHECK(has(counting_command(row, CacheMode::warm, "out/a.csv", {}), "--cache-control=none"));
+  CHECK_THROWS_WITH(counting_command(sweep_of("cpu.right").rows.front(), CacheMode::cold, "a", {}),
                     test::contains_text("take --tool nsys"));
 }
