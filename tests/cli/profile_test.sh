@@ -39,6 +39,16 @@ export PATH=$work/tools:$PATH
 expect 0 "$cpu: ok, launched 5 times" profile tiny.json --row "$cpu" --tool nsys
 [ -d inferometer-results ] || fail 'profile' 'no folder for the report'
 
+# The kernels of a peer run in its adapter's process, where ncu is not told what is measured.
+mkdir -p with_peers/experiments/peers
+cat >with_peers/experiments/peers/other.json <<'JSON'
+{"schema": "inferometer.peer/1", "command": ["nowhere"], "install": "-", "variants": {"attention_prefill": {"other.flash": "-"}}}
+JSON
+sed 's/"cpu.naive", /"other.flash", /' tiny.json >peer.json
+peer=$(INFEROMETER_ROOT=$work/with_peers "$program" run peer.json --dry-run --variants other.flash 2>/dev/null | grep -oE '\b[0-9a-f]{12}\b' | head -n 1)
+INFEROMETER_ROOT=$work/with_peers expect 2 "other.flash run in its adapter's: take --tool nsys" profile peer.json --row "$peer" --tool ncu --print
+INFEROMETER_ROOT=$work/with_peers expect 0 '^nsys profile' profile peer.json --row "$peer" --tool nsys --print
+
 # Counters of ncu, from a stand-in that writes the log which $NCU_LOG names, or none, and ends with $NCU_EXIT_CODE.
 cat >tools/ncu <<'SH'
 #!/bin/sh
