@@ -88,10 +88,14 @@ std::vector<PlannedRun> planned_runs(const std::vector<Claim>& claims, bool quie
   const std::string project = project_folder();
   std::vector<PlannedRun> runs;
   std::set<std::string> planned;
+  int without_gpu = 0;
   for (const Claim& claim : claims) {
     for (std::size_t i = 0; i < claim.runs.size(); ++i) {
       const ClaimRun& run = claim.runs[i];
-      if (run.needs_gpu && !has_gpu) continue;
+      if (run.needs_gpu && !has_gpu) {
+        ++without_gpu;
+        continue;
+      }
       PlannedRun one{.sweep = load_sweep((fs::path(project) / run.experiment).string(), run.options), .options = {}};
       if (!planned.insert(one.sweep.config_sha256).second) continue;
       one.sweep.path = path_in_project(one.sweep.path, project);
@@ -102,6 +106,8 @@ std::vector<PlannedRun> planned_runs(const std::vector<Claim>& claims, bool quie
       runs.push_back(std::move(one));
     }
   }
+  if (without_gpu > 0 && !quiet)
+    std::cerr << "inferometer: there is no GPU here: " << without_gpu << " of the claims' sweeps are not run\n";
   return runs;
 }
 
