@@ -45,6 +45,7 @@ struct Typed {
 void keep_only(std::vector<Claim>& claims, const std::vector<std::string>& wanted) {
   if (wanted.empty()) return;
   std::vector<std::string> known;
+  known.reserve(claims.size());
   for (const Claim& claim : claims) known.push_back(claim.id);
   for (const std::string& id : wanted)
     if (std::find(known.begin(), known.end(), id) == known.end())

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "harness/operator/operator.hpp"
-#include "harness/sweep/expression.hpp"
+#include "harness/sweep/config.hpp"
 #include "harness/sweep/sweep.hpp"
 
 namespace inferometer {
@@ -73,8 +73,8 @@ struct ClaimPart {
   std::string experiment;  // the sweep whose rows test it: "experiments/stack.json"
   const Operator* op = nullptr;
   std::vector<std::string> variants;  // names or globs
-  std::vector<Expression> where;      // rows must meet all
-  std::vector<Expression> judged;     // points must meet all (share_of_best)
+  std::vector<Condition> where;       // rows must meet all
+  std::vector<Condition> judged;      // points must meet all (share_of_best)
   Statistic statistic = Statistic::value;
   Quantity quantity;
   std::string along;

@@ -34,7 +34,7 @@ std::string role_note(const JudgedPart& part) {
 std::string part_block(const JudgedPart& part, std::size_t columns) {
   std::string said = part.part.name + " [" + role_note(part) + "]: ";
   const std::string measured = shown_measured(part);
-  said += measured.empty() ? "no row; " + part.part.experiment + " has them" : measured;
+  said += measured.empty() ? "nothing measured; " + part.part.experiment + " measures it" : measured;
   if (const std::string accepted = shown_accepted(part.part); !accepted.empty()) said += "; accepted " + accepted;
   if (!part.part.claimed.empty()) said += "; claimed " + part.part.claimed;
   std::string block = labelled("measured", said, columns);

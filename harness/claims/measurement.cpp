@@ -13,9 +13,14 @@
 namespace inferometer {
 namespace {
 
-bool all_hold(const std::vector<Expression>& conditions, const Record& record) {
-  return std::all_of(conditions.begin(), conditions.end(),
-                     [&](const Expression& condition) { return condition.holds(record.problem, record.variant); });
+bool all_hold(const std::vector<Condition>& conditions, const Record& record) {
+  return std::all_of(conditions.begin(), conditions.end(), [&](const Condition& condition) {
+    try {
+      return condition.expression.holds(record.problem, record.variant);
+    } catch (const ExpressionError& error) {
+      throw ConfigError(condition.place + ": " + error.what());
+    }
+  });
 }
 
 // The field of `problem` that statistics run along; none where it is no number.

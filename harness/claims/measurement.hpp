@@ -31,7 +31,7 @@ struct Measurement {
 
 // Only rows whose status is ok count. Both rows of a ratio, and all of a fit, come from one file: one run on one
 // machine. A point measured again on the same device replaces the earlier one, and where anything was measured,
-// simulated points do not count.
+// simulated points do not count. Throws ConfigError for a condition that has no answer for a row (a division by zero).
 Measurement measure(const ClaimPart& part, const Evidence& evidence);
 
 }  // namespace inferometer

@@ -33,7 +33,7 @@ std::string counted(std::size_t count, const std::string& noun) {
 // "2.11x to 7.64x, median 3.73x"; a single value alone.
 std::string shown_extent(const ClaimPart& part, const std::vector<ClaimPoint>& points) {
   const std::vector<double> values = sorted_values(points);
-  const std::string low = shown_value(part, values.front());
+  std::string low = shown_value(part, values.front());
   const std::string high = shown_value(part, values.back());
   if (low == high) return low;
   std::string text = low + " to " + high;

@@ -15,11 +15,6 @@ namespace {
 constexpr const char* kSchema = "inferometer.sweep/1";
 constexpr std::size_t kMaxNameLength = 100;
 
-Cursor required(const Cursor& object, const std::string& key) {
-  if (auto member = object.find(key)) return *member;
-  object.fail("the key '" + key + "' is missing");
-}
-
 // It names files, so it is kept to characters that are safe there.
 std::string read_name(const Cursor& value) {
   std::string name = value.string();
@@ -30,14 +25,6 @@ std::string read_name(const Cursor& value) {
   if (!safe || name.empty() || name.front() == '.' || name.size() > kMaxNameLength)
     value.refuse("1 to " + std::to_string(kMaxNameLength) + " of a-z, A-Z, 0-9, '_', '-' and '.', no '.' first");
   return name;
-}
-
-const Operator* read_operator(const Cursor& value) {
-  const std::string name = value.string();
-  if (const Operator* op = find_operator(name)) return op;
-  std::vector<std::string> known;
-  for (const Operator* op : all_operators()) known.push_back(op->name);
-  value.fail(unknown_word("operator", name, known));
 }
 
 void require_field(const Cursor& place, const std::string& name, const Operator& op) {
@@ -93,7 +80,7 @@ Baseline read_baseline(const Cursor& value, const SweepConfig& config) {
   Cursor variant = value;
   if (value.json().is_object()) {
     value.allow_keys({"variant", "problem"});
-    variant = required(value, "variant");
+    variant = value.required("variant");
     if (const auto problem = value.find("problem")) {
       for (const auto& [name, field] : problem->members()) {
         require_field(field, name, *config.op);
@@ -110,6 +97,16 @@ Baseline read_baseline(const Cursor& value, const SweepConfig& config) {
   return baseline;
 }
 
+}  // namespace
+
+const Operator* read_operator(const Cursor& value) {
+  const std::string name = value.string();
+  if (const Operator* op = find_operator(name)) return op;
+  std::vector<std::string> known;
+  for (const Operator* op : all_operators()) known.push_back(op->name);
+  value.fail(unknown_word("operator", name, known));
+}
+
 Condition read_condition(const Cursor& value, const Operator& op) {
   try {
     return {.place = value.place(), .expression = Expression(value.string(), op, variant_names(op))};
@@ -117,8 +114,6 @@ Condition read_condition(const Cursor& value, const Operator& op) {
     value.fail(error.what());
   }
 }
-
-}  // namespace
 
 std::vector<std::string> match_variants(const Operator& op, const std::vector<Cursor>& patterns) {
   const std::vector<std::string> known = variant_names(op);
@@ -142,14 +137,14 @@ std::vector<std::string> match_variants(const Operator& op, const std::vector<Cu
 SweepConfig read_config(const Cursor& root, const std::string& path) {
   root.allow_keys({"schema", "name", "question", "operator", "variants", "baseline", "fixed", "axes", "zip", "where",
                    "measure", "limits"});
-  if (const Cursor schema = required(root, "schema"); schema.string() != kSchema)
+  if (const Cursor schema = root.required("schema"); schema.string() != kSchema)
     schema.refuse("'" + std::string(kSchema) + "'");
   SweepConfig config;
   config.path = path;
-  config.name = read_name(required(root, "name"));
+  config.name = read_name(root.required("name"));
   if (const auto question = root.find("question")) config.question = question->string();
-  config.op = read_operator(required(root, "operator"));
-  config.variants = match_variants(*config.op, required(root, "variants").items(1));
+  config.op = read_operator(root.required("operator"));
+  config.variants = match_variants(*config.op, root.required("variants").items(1));
   if (const auto baseline = root.find("baseline"); baseline && !baseline->is_null())
     config.baseline = read_baseline(*baseline, config);
   read_dimensions(root, config);

@@ -57,6 +57,9 @@ struct SweepConfig {
 
 SweepConfig read_config(const Cursor& root, const std::string& path);
 
+const Operator* read_operator(const Cursor& value);
+Condition read_condition(const Cursor& value, const Operator& op);
+
 // Names of variants from names and globs; `place(i)` is where pattern i stands.
 std::vector<std::string> match_variants(const Operator& op, const std::vector<Cursor>& patterns);
 

@@ -88,6 +88,11 @@ std::optional<Cursor> Cursor::find(const std::string& key) const {
   return Cursor(source_, *found, json_pointer(pointer_, key));
 }
 
+Cursor Cursor::required(const std::string& key) const {
+  if (auto member = find(key)) return *member;
+  fail("the key '" + key + "' is missing");
+}
+
 void Cursor::allow_keys(const std::vector<std::string>& allowed) const {
   for (const auto& [key, member] : members())
     if (std::find(allowed.begin(), allowed.end(), key) == allowed.end()) fail(unknown_word("key", key, allowed));

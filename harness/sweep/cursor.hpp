@@ -39,6 +39,7 @@ class Cursor {
   // Of an object, in the order of the file.
   std::vector<std::pair<std::string, Cursor>> members() const;
   std::optional<Cursor> find(const std::string& key) const;
+  Cursor required(const std::string& key) const;
   void allow_keys(const std::vector<std::string>& allowed) const;
 
  private:

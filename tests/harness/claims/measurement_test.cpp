@@ -195,3 +195,9 @@ TEST_CASE("claims: a problem from before a field existed has the field's default
   for (Json& row : file.json["rows"]) row["problem"].erase("soft_cap");
   CHECK(measured(kSlower, {file}).points.size() == 1);
 }
+
+TEST_CASE("claims: a condition without an answer for a row is refused by its place", "[claims]") {
+  CHECK_THROWS_WITH(measured(R"("where": ["context / block_size > 1"], )" + kSlower,
+                             {made_up_file("a.json", {decode_row("cuda.paged", 128, 0, 120)})}),
+                    contains_text("claims.json: /claims/0/parts/0/where/0: ") && contains_text("division by zero"));
+}
