@@ -22,13 +22,13 @@ Json gpu_json(const std::optional<GpuInfo>& gpu) {
 std::optional<GpuInfo> gpu_from(const Json& json) {
   if (json.is_null()) return std::nullopt;
   return GpuInfo{.name = json.at("name"),
-                 .sm = json.at("sm"),
-                 .sm_count = json.at("sm_count"),
-                 .memory_bytes = json.at("memory_bytes"),
-                 .l2_bytes = json.at("l2_bytes"),
+                 .sm = whole_from<int>(json.at("sm")),
+                 .sm_count = whole_from<int>(json.at("sm_count")),
+                 .memory_bytes = whole_from<std::size_t>(json.at("memory_bytes")),
+                 .l2_bytes = whole_from<std::size_t>(json.at("l2_bytes")),
                  .driver = json.at("driver"),
                  .cuda_runtime = json.at("cuda_runtime"),
-                 .max_sm_mhz = json.at("max_sm_mhz"),
+                 .max_sm_mhz = whole_from<int>(json.at("max_sm_mhz")),
                  .power_limit_w = real_from(json.at("power_limit_w")),
                  .uuid = text_from(json.at("uuid"))};
 }
@@ -79,7 +79,7 @@ DeviceReport device_report_from_json(const Json& json) {
   report.noise = {.repeat_ratio = real_from(noise.at("repeat_ratio")),
                   .event_resolution_ns = real_from(noise.at("event_resolution_ns")),
                   .empty_launch_ns = real_from(noise.at("empty_kernel_ns"))};
-  report.threads_used = json.at("threads_used");
+  report.threads_used = whole_from<int>(json.at("threads_used"));
   return report;
 }
 

@@ -91,9 +91,9 @@ Json axes_of(const std::vector<const Json*>& rows) {
 Json device_of(const Json& gpu, std::size_t id) {
   return {{"id", id},
           {"name", gpu.at("name")},
-          {"sm_version", 10 * gpu.at("sm").get<int>()},
+          {"sm_version", 10 * std::int64_t{whole_from<std::int32_t>(gpu.at("sm"))}},
           {"number_of_sms", gpu.at("sm_count")},
-          {"sm_default_clock_rate", 1'000'000 * gpu.at("max_sm_mhz").get<std::int64_t>()},
+          {"sm_default_clock_rate", 1'000'000 * std::int64_t{whole_from<std::int32_t>(gpu.at("max_sm_mhz"))}},
           {"global_memory_size", gpu.at("memory_bytes")},
           {"l2_cache_size", gpu.at("l2_bytes")}};
 }

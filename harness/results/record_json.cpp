@@ -22,13 +22,13 @@ Json check_json(const Check& check) {
 Check check_from(const Json& json) {
   Check check;
   check.reference = json.at("reference");
-  check.outputs_checked = json.at("outputs_checked");
-  check.outputs_total = json.at("outputs_total");
+  check.outputs_checked = whole_from<std::int64_t>(json.at("outputs_checked"));
+  check.outputs_total = whole_from<std::int64_t>(json.at("outputs_total"));
   check.max_abs_error = real_from(json.at("max_abs_error"));
   check.rel_l2_error = real_from(json.at("rel_l2_error"));
   check.tolerance_rel_l2 = real_from(json.at("tolerance_rel_l2"));
   check.worst_tensor = text_from(json.at("worst_tensor"));
-  check.worst_index = json.at("worst_index").get<std::vector<std::int64_t>>();
+  check.worst_index = wholes_from<std::int64_t>(json.at("worst_index"));
   check.repeated_after_timing = json.at("repeated_after_timing");
   return check;
 }
@@ -90,7 +90,7 @@ std::map<std::string, std::size_t> memory_from(const Json& json) {
   std::map<std::string, std::size_t> by_role;
   for (const auto& [key, bytes] : json.items()) {
     if (!key.ends_with(kBytes)) throw std::runtime_error("memory." + key + " has no unit");
-    by_role[key.substr(0, key.size() - kBytes.size())] = bytes.get<std::size_t>();
+    by_role[key.substr(0, key.size() - kBytes.size())] = whole_from<std::size_t>(bytes);
   }
   return by_role;
 }
@@ -130,7 +130,7 @@ Timing timing_from_json(const Json& json) {
   timing.headline = json.at("headline");
   timing.headline_ns = real_from(json.at("headline_ns"));
   const Json& one = json.at("isolated");
-  timing.isolated.samples = one.at("samples");
+  timing.isolated.samples = whole_from<int>(one.at("samples"));
   timing.isolated.median_ns = real_from(one.at("median_ns"));
   timing.isolated.p5_ns = real_from(one.at("p5_ns"));
   timing.isolated.p95_ns = real_from(one.at("p95_ns"));
@@ -145,9 +145,9 @@ Timing timing_from_json(const Json& json) {
   timing.isolated.sm_mhz_median = optional_real_from(one.at("sm_mhz_median"));
   timing.isolated.flags = one.at("flags").get<std::vector<std::string>>();
   if (const Json& many = json.at("amortized"); !many.is_null())
-    timing.amortized = AmortizedTiming{.launches = many.at("launches"),
+    timing.amortized = AmortizedTiming{.launches = whole_from<int>(many.at("launches")),
                                        .mean_ns = real_from(many.at("mean_ns")),
-                                       .input_sets = many.at("input_sets"),
+                                       .input_sets = whole_from<int>(many.at("input_sets")),
                                        .cache = cache_from(many.at("cache"))};
   return timing;
 }
@@ -165,11 +165,11 @@ Fields fields_from_json(const Json& json) {
     if (value.is_boolean()) {
       fields.emplace_back(name, value.get<bool>());
     } else if (value.is_number_integer()) {
-      fields.emplace_back(name, value.get<std::int64_t>());
+      fields.emplace_back(name, whole_from<std::int64_t>(value));
     } else if (value.is_number()) {
       fields.emplace_back(name, value.get<double>());
     } else if (value.is_array()) {
-      fields.emplace_back(name, value.get<std::vector<std::int64_t>>());
+      fields.emplace_back(name, wholes_from<std::int64_t>(value));
     } else {
       fields.emplace_back(name, value.get<std::string>());
     }
@@ -243,8 +243,8 @@ Json measure_json(const MeasureConfig& config) {
 
 MeasureConfig measure_from_json(const Json& json) {
   return {.cache = cache_from(json.at("cache")),
-          .min_samples = json.at("min_samples"),
-          .max_samples = json.at("max_samples"),
+          .min_samples = whole_from<int>(json.at("min_samples")),
+          .max_samples = whole_from<int>(json.at("max_samples")),
           .max_seconds = json.at("max_seconds"),
           .relative_ci = json.at("relative_ci"),
           .rest_seconds = json.at("rest_seconds")};

@@ -35,7 +35,7 @@ JournalHeader header_from(const Json& json) {
           .binary_sha256 = json.at("binary_sha256"),
           .device = json.at("device"),
           .driver = json.at("driver"),
-          .seed = json.at("seed"),
+          .seed = whole_from<std::uint64_t>(json.at("seed")),
           .started_at = json.at("started_at"),
           .devices = device_report_from_json(json.at("devices"))};
 }

@@ -6,7 +6,7 @@ namespace inferometer {
 namespace {
 
 std::optional<std::size_t> optional_bytes(const Json& json) {
-  return json.is_null() ? std::nullopt : std::optional(json.get<std::size_t>());
+  return json.is_null() ? std::nullopt : std::optional(whole_from<std::size_t>(json));
 }
 
 }  // namespace
@@ -27,12 +27,12 @@ Json start_message(const SessionConfig& config) {
 
 SessionConfig start_from(const Json& message) {
   SessionConfig config;
-  config.row.seed = message.at("seed");
+  config.row.seed = whole_from<std::uint64_t>(message.at("seed"));
   config.row.measure = measure_from_json(message.at("measure"));
   config.row.limits.row_seconds = message.at("row_seconds");
   config.row.limits.host_bytes = optional_bytes(message.at("host_bytes"));
   config.row.limits.device_bytes = optional_bytes(message.at("device_bytes"));
-  config.gpu_ordinal = message.at("gpu_ordinal");
+  config.gpu_ordinal = whole_from<int>(message.at("gpu_ordinal"));
   config.cpu_rows = message.at("cpu_rows");
   config.gpu_rows = message.at("gpu_rows");
   if (const Json& known = message.at("known"); !known.is_null()) config.known = device_report_from_json(known);

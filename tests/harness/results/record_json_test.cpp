@@ -1,7 +1,9 @@
 #include "harness/results/record_json.hpp"
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "tests/harness/results/sample_record.hpp"
 #include "tests/support/catch.hpp"
@@ -55,6 +57,30 @@ TEST_CASE("record: text that is not UTF-8 still makes valid JSON", "[results][js
   record.reason = "last lines: \xff\xfe \"quoted\"\n</script>";
   CHECK(Json::accept(to_line(record_json(record))));
   CHECK(to_line(record_json(record)).find('\n') == std::string::npos);
+}
+
+TEST_CASE("record: a count that is no whole number of its type is refused, not rounded", "[results][json]") {
+  const char* const where = GENERATE("/check/outputs_checked", "/check/worst_index/0", "/timing/isolated/samples",
+                                     "/timing/amortized/launches", "/memory/scratch_bytes");
+  const char* const value = GENERATE("1.5", "8.8e61", "1e3", "-99999999999999999999", "true", "\"1\"", "{}");
+  Json json = record_json(sample_record());
+  json[Json::json_pointer(where)] = Json::parse(value);
+  CAPTURE(where, value);
+  CHECK_THROWS_WITH(record_from_json(json), test::contains_text("expected a whole number in range, got "));
+}
+
+TEST_CASE("record: a negative count of bytes and more samples than fit an int are refused", "[results][json]") {
+  const auto [where, value] = GENERATE(std::pair("/memory/peak_bytes", std::int64_t{-1}),
+                                       std::pair("/timing/isolated/samples", std::int64_t{1} << 31));
+  Json json = record_json(sample_record());
+  json[Json::json_pointer(where)] = value;
+  CHECK_THROWS_WITH(record_from_json(json), test::contains_text("got " + std::to_string(value)));
+}
+
+TEST_CASE("environment: a count of threads that is no int is refused", "[results][json]") {
+  Json json = device_report_json({});
+  json["threads_used"] = 8.8e61;
+  CHECK_THROWS_WITH(device_report_from_json(json), test::contains_text("got 8.8e+61"));
 }
 
 TEST_CASE("environment: a device report comes back the same, with and without a GPU", "[results][json]") {
