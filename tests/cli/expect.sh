@@ -8,6 +8,8 @@ trap 'rm -rf -- "$work"' EXIT
 cd -- "$work" || exit 1
 
 fail() { failures=$((failures + 1)); printf 'FAILED: %s\n  %s\n' "$1" "$2"; }
+# Rows of a results file that passed their check and were timed: on a busy machine a time may be too uncertain to be ok.
+measured_rows() { grep -cE '"status": *"(ok|suspect)"' -- "$1"; }
 # expect EXIT_CODE WANTED_TEXT ARGUMENTS...: both streams together must hold the text (a regular expression).
 expect() {
   local code=$1 text=$2 output actual

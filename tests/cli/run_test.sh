@@ -7,8 +7,6 @@ project=$2
 export INFEROMETER_ROOT=$project
 source "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/expect.sh"
 
-ok_rows() { grep -o '"status": *"ok"' "$1" | wc -l; }
-
 cat >tiny.json <<'JSON'
 {"schema": "inferometer.sweep/1", "name": "tiny", "question": "Does it run?", "operator": "attention_prefill",
  "variants": ["cpu.naive", "cpu.flash"], "baseline": "cpu.naive",
@@ -21,12 +19,12 @@ variant() { sed "s|$1|$2|" tiny.json >"$3"; }
 
 # The main job.
 expect 0 'cpu.flash' run tiny.json -o out.json --quiet
-[ "$(ok_rows out.json)" = 8 ] || fail 'results' 'out.json lacks 8 ok rows'
+[ "$(measured_rows out.json)" = 8 ] || fail 'results' 'out.json lacks 8 measured rows'
 [ ! -e out.json.jsonl ] || fail 'journal' 'a finished run left its journal'
 expect 0 'cpu.flash' run tiny.json -o inproc.json --in-process --quiet
 expect 0 'q_len' run tiny.json --dry-run
 expect 0 'cpu.naive' run tiny.json -o filtered.json --filter 'q_len == 16 and causal' --quiet
-[ "$(ok_rows filtered.json)" = 2 ] || fail 'filter' 'expected 2 rows'
+[ "$(measured_rows filtered.json)" = 2 ] || fail 'filter' 'expected 2 rows'
 expect 0 'cpu.flash' run tiny.json -o set.json --set seq_len=8 --variants 'cpu.f*' --quiet
 id=$("$program" run tiny.json --dry-run 2>/dev/null | grep -oE '\b[0-9a-f]{12}\b' | head -n 1)
 expect 0 "$id" run tiny.json --dry-run --row "$id"
@@ -47,7 +45,7 @@ grep -q 'inferometer run tiny.json --row' inside.json || fail 'reproduce' 'the c
 
 expect 0 "$id" run tiny.json --row "$id"
 [ -s "inferometer-results/tiny.$id.json" ] || fail 'one row' 'it has no file of its own'
-[ "$(ok_rows inferometer-results/tiny.json)" = 8 ] || fail 'one row' 'it took the place of the whole sweep'
+[ "$(measured_rows inferometer-results/tiny.json)" = 8 ] || fail 'one row' 'it took the place of the whole sweep'
 
 # Lists.
 for what in operators variants experiments; do expect 0 'attention' list "$what"; done
@@ -171,7 +169,7 @@ done
 "$program" run tiny.json -o closed_err.json >/dev/null 2>&- || fail 'closed stderr' "exit code $?"
 "$program" run tiny.json -o closed_all.json <&- >&- 2>&- || fail 'all streams closed' "exit code $?"
 for file in closed_out.json closed_err.json closed_all.json; do
-  [ "$(ok_rows "$file")" = 8 ] || fail "$file" 'lacks 8 ok rows'
+  [ "$(measured_rows "$file")" = 8 ] || fail "$file" 'lacks 8 measured rows'
 done
 
 # Too large for this machine's memory: that row says so, with both figures, the others run.
@@ -195,10 +193,10 @@ kill -INT "$child"
 wait "$child"
 code=$?
 [ "$code" = 130 ] || fail 'Ctrl-C' "exit code $code instead of 130: $(cat slow.log)"
-measured=$(ok_rows slow.out)
+measured=$(measured_rows slow.out)
 if [ "$measured" -lt 1 ] || [ "$measured" -ge 16 ]; then fail 'Ctrl-C' "$measured of 16 rows in the file"; fi
 expect 0 "resuming: $measured of 16 rows" run slow.json -o slow.out --resume
-[ "$(ok_rows slow.out)" = 16 ] || fail 'resume' 'not 16 ok rows afterwards'
+[ "$(measured_rows slow.out)" = 16 ] || fail 'resume' 'not 16 ok rows afterwards'
 
 # No GPU, or a build without CUDA: the row says why, and the run still succeeds.
 if [ ! -e /dev/nvidia0 ]; then

@@ -8,8 +8,6 @@ project=$2
 export INFEROMETER_ROOT=$project
 source "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/expect.sh"
 
-ok_rows() { grep -o '"status": *"ok"' "$1" | wc -l; }
-
 cat >tiny.json <<'JSON'
 {"schema": "inferometer.sweep/1", "name": "tiny", "question": "Does it run?", "operator": "attention_prefill",
  "variants": ["cpu.naive", "cpu.flash"], "baseline": "cpu.naive",
@@ -21,7 +19,7 @@ JSON
 # The shards are the sweep.
 for shard in 1 2 3; do expect 0 'cpu.flash' run tiny.json -o parts/ --shard "$shard/3" --quiet; done
 expect 0 '8 rows of 3 parts' merge parts/tiny.shard-1-of-3.json parts/tiny.shard-3-of-3.json parts/tiny.shard-2-of-3.json -o full.json
-[ "$(ok_rows full.json)" = 8 ] || fail 'merge' 'full.json lacks 8 ok rows'
+[ "$(measured_rows full.json)" = 8 ] || fail 'merge' 'full.json lacks 8 measured rows'
 ids() { grep -o '"id": *"[0-9a-f]*"' "$1"; }
 "$program" run tiny.json -o whole.json --quiet >/dev/null
 [ "$(ids full.json)" = "$(ids whole.json)" ] || fail 'merge' 'its rows are not those of the sweep, in their order'
@@ -52,7 +50,7 @@ expect 2 'give one of the two' run tiny.json --dry-run --shard 1/3 --row "$missi
 
 # Several devices: CPU rows run alone, on the first.
 expect 0 'cpu.flash' run tiny.json -o devices.json --devices 0,0 --quiet
-[ "$(ok_rows devices.json)" = 8 ] || fail 'devices' 'devices.json lacks 8 ok rows'
+[ "$(measured_rows devices.json)" = 8 ] || fail 'devices' 'devices.json lacks 8 measured rows'
 [ "$(grep -c '"device": "cpu"' devices.json)" = 8 ] || fail 'devices' 'the file does not say where its rows ran'
 expect 2 'one device, --devices names 2' run tiny.json -o no.json --devices 0,1 --in-process
 expect 2 'excludes' run tiny.json -o no.json --devices 0,1 --device 1

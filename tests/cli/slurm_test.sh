@@ -88,7 +88,7 @@ for shard in 1 2 3; do
   [ -s "parts/tiny.shard-$shard-of-3.json" ] || fail 'slurm' "shard $shard has no file: $(cat task-*.log)"
 done
 expect 0 '8 rows of 3 parts' merge parts/tiny.shard-*.json -o full.json
-[ "$(grep -o '"status": *"ok"' full.json | wc -l)" = 8 ] || fail 'slurm' 'full.json lacks 8 ok rows'
+[ "$(measured_rows full.json)" = 8 ] || fail 'slurm' 'full.json lacks 8 measured rows'
 grep -q '"seed": 3,' full.json || fail 'slurm' 'the options of run did not arrive'
 
 # Another array of the same sweep holds the same rows.

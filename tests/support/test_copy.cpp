@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <limits>
 #include <stdexcept>
 #include <thread>
@@ -147,6 +148,13 @@ void endless(const CopyProblem& /*p*/, const CopyTensors& /*t*/, const Launch& /
   while (true) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 const RegisterVariant<Copy> v_endless{{.name = "cpu.endless", .summary = "never returns", .run = &endless}};
+
+void gated(const CopyProblem& p, const CopyTensors& t, const Launch& /*launch*/) {
+  const char* gate = std::getenv(kGate);
+  while (gate != nullptr && std::filesystem::exists(gate)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  copy(p, t);
+}
+const RegisterVariant<Copy> v_gated{{.name = "cpu.gated", .summary = "waits at a gate", .run = &gated}};
 
 std::size_t too_much(const CopyProblem& /*p*/) { return std::size_t{1} << 50; }
 const RegisterVariant<Copy> v_greedy{

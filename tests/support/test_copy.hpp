@@ -27,6 +27,9 @@ struct Copy {
 // Set in the environment of a worker, kills it before its main.
 inline constexpr const char* kDieAtStart = "TEST_COPY_DIE_AT_START";
 
+// In the environment of a worker, the path of a file: while it is there, launches of cpu.gated wait.
+inline constexpr const char* kGate = "TEST_COPY_GATE";
+
 // What cuda.poisons leaves behind: a device that answers every call with an error.
 extern bool device_poisoned;
 

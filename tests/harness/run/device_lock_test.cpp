@@ -29,13 +29,13 @@ TEST_CASE("device lock: where no lock can be made there is no warning", "[run][d
 TEST_CASE("run: two runs at once on one device are warned, and both go on", "[run][devices]") {
   const ScratchFolder folder;
   const auto own_locks = [&] { setenv("TMPDIR", (folder / "").c_str(), 1); };
-  ChildRun first(copy_sweep({{.sleep_ms = 50}, {.n = 100, .sleep_ms = 50}, {.n = 200, .sleep_ms = 50}}),
-                 {.output = folder / "first.json"}, own_locks);
-  ChildRun::wait_until(
-      [&] { return std::filesystem::exists(folder / "first.jsonl") && !read_text(folder / "first.jsonl").empty(); });
+  Gate gate;
+  ChildRun first(gated_sweep(), {.output = folder / "first.json"}, own_locks);
+  ChildRun::wait_until([&] { return journal_rows(folder / "first.jsonl").size() == kRowsBeforeGate; });
   const ChildResult second = run_in_child(copy_sweep({{"cpu.right"}}), {.output = folder / "second.json"}, own_locks);
   CHECK(second.exit_code == 0);
   CHECK(second.err.find("another run measures on cpu at this moment") != std::string::npos);
+  gate.open();
   const ChildResult result = first.wait();
   CHECK(result.exit_code == 0);
   CHECK(result.err.find("another run measures") == std::string::npos);

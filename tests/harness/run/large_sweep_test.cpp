@@ -12,6 +12,9 @@ using namespace inferometer::test;
 namespace {
 
 constexpr std::size_t kRows = 100'000;
+// Of processor time. Half a second to one where this was written, hours when each row looks at all others; how fast it
+// is exactly, sweep_benchmark tells.
+constexpr double kMostSeconds = 10;
 
 std::string config_of_many_rows() {
   Json n = Json::array();
@@ -43,7 +46,7 @@ double megabytes_of(pid_t process, const std::string& field) {
 
 }  // namespace
 
-TEST_CASE("run: 100,000 rows start within 2 s of processor time and 500 MB", "[run][large]") {
+TEST_CASE("run: 100,000 rows start in little processor time and 500 MB", "[run][large]") {
   const ScratchFolder folder;
   const std::string journal = folder / "r.jsonl";
   const std::string config = config_of_many_rows();
@@ -67,12 +70,12 @@ TEST_CASE("run: 100,000 rows start within 2 s of processor time and 500 MB", "[r
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 130);
   CHECK(seconds > 0);
-  CHECK(seconds < 2);
+  CHECK(seconds < kMostSeconds);
   CHECK(megabytes > 1);
   CHECK(megabytes < 500);
 }
 
-TEST_CASE("run: a config of 10 MB is read within 2 s of processor time", "[run][large]") {
+TEST_CASE("run: a config of 10 MB is read in little processor time", "[run][large]") {
   Json config = Json::parse(config_of_many_rows());
   config["axes"] = {{"n", {1, 2}}};
   SECTION("in one long text") { config["question"] = std::string(10'000'000, 'x'); }
@@ -85,5 +88,5 @@ TEST_CASE("run: a config of 10 MB is read within 2 s of processor time", "[run][
   REQUIRE(text.size() > 8'000'000);
   const double before = processor_seconds(getpid());
   CHECK(parse_sweep(text, "large.json", {}).rows.size() == 4);
-  CHECK(processor_seconds(getpid()) - before < 2);
+  CHECK(processor_seconds(getpid()) - before < kMostSeconds);
 }

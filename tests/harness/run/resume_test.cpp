@@ -8,14 +8,9 @@ using namespace inferometer::test;
 
 namespace {
 
-// Each row takes at least 7 launches of 50 ms: long enough to be interrupted between two rows.
-const Sweep& slow_sweep() {
-  static const Sweep sweep = copy_sweep({{.sleep_ms = 50},
-                                         {.n = 100, .sleep_ms = 50},
-                                         {.n = 200, .sleep_ms = 50},
-                                         {.n = 300, .sleep_ms = 50},
-                                         {.n = 400, .sleep_ms = 50}});
-  return sweep;
+// The rows before the gate are in the journal, and the next one waits.
+void wait_at_gate(const std::string& output) {
+  ChildRun::wait_until([&] { return journal_rows(output + "l").size() == kRowsBeforeGate; });
 }
 
 // A row of the journal is in the results file as it was measured, figure by figure.
@@ -34,8 +29,9 @@ void check_contains(const Json& rows, const std::string& journal_line) {
 TEST_CASE("resume: after SIGKILL of the supervisor only what is missing runs", "[run][resume]") {
   const ScratchFolder folder;
   const std::string output = folder / "r.json";
-  ChildRun run(slow_sweep(), {.output = output});
-  ChildRun::wait_until([&] { return journal_rows(output + "l").size() >= 2; });
+  Gate gate;
+  ChildRun run(gated_sweep(), {.output = output});
+  wait_at_gate(output);
   const pid_t worker = run.worker();
   kill(run.pid(), SIGKILL);
   CHECK(run.wait().exit_code == 128 + SIGKILL);
@@ -43,13 +39,14 @@ TEST_CASE("resume: after SIGKILL of the supervisor only what is missing runs", "
       [&] { return kill(worker, 0) != 0 || read_text("/proc/" + std::to_string(worker) + "/cmdline").empty(); });
   CHECK_FALSE(std::filesystem::exists(output));
   const std::vector<std::string> measured = journal_rows(output + "l");
-  REQUIRE(measured.size() < slow_sweep().rows.size());
+  REQUIRE(measured.size() == kRowsBeforeGate);
 
-  const ChildResult result = run_in_child(slow_sweep(), {.output = output, .resume = true});
+  gate.open();
+  const ChildResult result = run_in_child(gated_sweep(), {.output = output, .resume = true});
   INFO(result.err);
   CHECK(result.exit_code == 0);
   const Json rows = read_json(output).at("rows");
-  CHECK(rows.size() == slow_sweep().rows.size());
+  CHECK(rows.size() == gated_sweep().rows.size());
   for (const std::string& line : measured) check_contains(rows, line);
   CHECK_FALSE(std::filesystem::exists(output + "l"));
 }
@@ -58,8 +55,9 @@ TEST_CASE("resume: Ctrl-C writes what was measured, exits 130 and says how to go
   const int signal = GENERATE(SIGINT, SIGTERM);
   const ScratchFolder folder;
   const std::string output = folder / "r.json";
-  ChildRun run(slow_sweep(), {.output = output});
-  ChildRun::wait_until([&] { return !journal_rows(output + "l").empty(); });
+  Gate gate;
+  ChildRun run(gated_sweep(), {.output = output});
+  wait_at_gate(output);
   const pid_t worker = run.worker();
   kill(run.pid(), signal);
   const ChildResult interrupted = run.wait();
@@ -69,11 +67,12 @@ TEST_CASE("resume: Ctrl-C writes what was measured, exits 130 and says how to go
   const std::vector<std::string> measured = journal_rows(output + "l");
   const Json part = read_json(output).at("rows");
   CHECK(part.size() == measured.size());
-  CHECK(part.size() < slow_sweep().rows.size());
+  CHECK(part.size() == kRowsBeforeGate);
 
-  CHECK(run_in_child(slow_sweep(), {.output = output, .resume = true}).exit_code == 0);
+  gate.open();
+  CHECK(run_in_child(gated_sweep(), {.output = output, .resume = true}).exit_code == 0);
   const Json rows = read_json(output).at("rows");
-  CHECK(rows.size() == slow_sweep().rows.size());
+  CHECK(rows.size() == gated_sweep().rows.size());
   for (const std::string& line : measured) check_contains(rows, line);
 }
 
@@ -91,31 +90,34 @@ TEST_CASE("resume: Ctrl-C stops an endless row at once", "[run][resume]") {
 TEST_CASE("resume: a journal cut anywhere in its last record loses that record alone", "[run][resume]") {
   const ScratchFolder folder;
   const std::string output = folder / "r.json";
-  ChildRun run(slow_sweep(), {.output = output});
-  ChildRun::wait_until([&] { return journal_rows(output + "l").size() >= 2; });
+  Gate gate;
+  ChildRun run(gated_sweep(), {.output = output});
+  wait_at_gate(output);
   kill(run.pid(), SIGKILL);
   run.wait();
   const std::string whole = read_text(output + "l");
   const std::vector<std::string> measured = journal_rows(output + "l");
   write_text(output + "l", whole.substr(0, whole.size() - measured.back().size() / 2));
-  CHECK(run_in_child(slow_sweep(), {.output = output, .resume = true}).exit_code == 0);
+  gate.open();
+  CHECK(run_in_child(gated_sweep(), {.output = output, .resume = true}).exit_code == 0);
   const Json rows = read_json(output).at("rows");
-  CHECK(rows.size() == slow_sweep().rows.size());
+  CHECK(rows.size() == gated_sweep().rows.size());
   check_contains(rows, measured.front());
 }
 
 TEST_CASE("resume: rows of another run are refused with what differs", "[run][resume]") {
   const ScratchFolder folder;
   const std::string output = folder / "r.json";
-  ChildRun run(slow_sweep(), {.output = output});
-  ChildRun::wait_until([&] { return !journal_rows(output + "l").empty(); });
+  Gate gate;
+  ChildRun run(gated_sweep(), {.output = output});
+  wait_at_gate(output);
   kill(run.pid(), SIGKILL);
   run.wait();
   const std::string journal = read_text(output + "l");
-  const ChildResult other_seed = run_in_child(slow_sweep(), {.output = output, .resume = true, .seed = 2});
+  const ChildResult other_seed = run_in_child(gated_sweep(), {.output = output, .resume = true, .seed = 2});
   CHECK(other_seed.exit_code == 2);
   CHECK(other_seed.err.find("seed is 2, the journal's is 1") != std::string::npos);
-  Sweep other = slow_sweep();
+  Sweep other = gated_sweep();
   other.config_sha256 = std::string(64, 'd');
   const ChildResult other_config = run_in_child(other, {.output = output, .resume = true});
   CHECK(other_config.exit_code == 2);
@@ -126,12 +128,13 @@ TEST_CASE("resume: rows of another run are refused with what differs", "[run][re
 TEST_CASE("resume: a command that leaves out rows of the journal is refused, and they stay", "[run][resume]") {
   const ScratchFolder folder;
   const std::string output = folder / "r.json";
-  ChildRun run(slow_sweep(), {.output = output});
-  ChildRun::wait_until([&] { return journal_rows(output + "l").size() >= 2; });
+  Gate gate;
+  ChildRun run(gated_sweep(), {.output = output});
+  wait_at_gate(output);
   kill(run.pid(), SIGKILL);
   run.wait();
   const std::string journal = read_text(output + "l");
-  Sweep last_row = slow_sweep();  // as --row makes it: the same config, fewer rows
+  Sweep last_row = gated_sweep();  // as --row makes it: the same config, fewer rows
   last_row.rows.erase(last_row.rows.begin(), last_row.rows.end() - 1);
   const ChildResult result = run_in_child(last_row, {.output = output, .resume = true});
   INFO(result.err);
@@ -145,7 +148,7 @@ TEST_CASE("resume: a journal of a part of the rows is taken up by the whole", "[
   const ScratchFolder folder;
   const std::string output = folder / "r.json";
   Sweep part = copy_sweep({{"cpu.right"}, {"cpu.endless"}});
-  const Sweep whole = copy_sweep({{"cpu.right"}, {"cpu.chatty"}, {.variant = "cpu.right", .n = 100}});
+  const Sweep whole = copy_sweep({{"cpu.right"}, {.n = 5000}, {.n = 6000}});
   ChildRun run(part, {.output = output});
   ChildRun::wait_until([&] { return !journal_rows(output + "l").empty(); });
   kill(run.pid(), SIGKILL);
@@ -161,8 +164,9 @@ TEST_CASE("resume: a journal of a part of the rows is taken up by the whole", "[
 TEST_CASE("resume: another number of threads is another run", "[run][resume]") {
   const ScratchFolder folder;
   const std::string output = folder / "r.json";
-  ChildRun run(slow_sweep(), {.output = output});
-  ChildRun::wait_until([&] { return !journal_rows(output + "l").empty(); });
+  Gate gate;
+  ChildRun run(gated_sweep(), {.output = output});
+  wait_at_gate(output);
   kill(run.pid(), SIGKILL);
   run.wait();
   std::string journal = read_text(output + "l");
@@ -170,7 +174,8 @@ TEST_CASE("resume: another number of threads is another run", "[run][resume]") {
   REQUIRE(journal.find(field) != std::string::npos);
   journal.insert(journal.find(field) + field.size(), "1");  // 2 becomes 12: no need of a machine that has both
   write_text(output + "l", journal);
-  const ChildResult result = run_in_child(slow_sweep(), {.output = output, .resume = true});
+  gate.open();
+  const ChildResult result = run_in_child(gated_sweep(), {.output = output, .resume = true});
   CHECK(result.exit_code == 2);
   CHECK(result.err.find("threads_used is ") != std::string::npos);
   CHECK(read_text(output + "l") == journal);
@@ -179,10 +184,11 @@ TEST_CASE("resume: another number of threads is another run", "[run][resume]") {
 TEST_CASE("run: interrupted, it leaves an older file of more rows until it is resumed to its end", "[run][files]") {
   const ScratchFolder folder;
   const std::string output = folder / "r.json";
-  const std::string old = older_results(slow_sweep().rows.size());
+  const std::string old = older_results(gated_sweep().rows.size());
   write_text(output, old);
-  ChildRun run(slow_sweep(), {.output = output});
-  ChildRun::wait_until([&] { return !journal_rows(output + "l").empty(); });
+  Gate gate;
+  ChildRun run(gated_sweep(), {.output = output});
+  wait_at_gate(output);
   kill(run.pid(), SIGINT);
   const ChildResult interrupted = run.wait();
   INFO(interrupted.err);
@@ -191,11 +197,12 @@ TEST_CASE("run: interrupted, it leaves an older file of more rows until it is re
   CHECK(interrupted.err.find("still is the older one, with 5 rows") != std::string::npos);
   CHECK(interrupted.err.find("--resume") != std::string::npos);
   const std::vector<std::string> measured = journal_rows(output + "l");
-  REQUIRE_FALSE(measured.empty());
+  REQUIRE(measured.size() == kRowsBeforeGate);
 
-  CHECK(run_in_child(slow_sweep(), {.output = output, .resume = true}).exit_code == 0);
+  gate.open();
+  CHECK(run_in_child(gated_sweep(), {.output = output, .resume = true}).exit_code == 0);
   const Json rows = read_json(output).at("rows");
-  CHECK(rows.size() == slow_sweep().rows.size());
+  CHECK(rows.size() == gated_sweep().rows.size());
   check_contains(rows, measured.front());
 }
 
@@ -241,13 +248,15 @@ TEST_CASE("run: symbolic links are followed, to a file that is not there yet too
 TEST_CASE("run: two runs never write one file", "[run][files]") {
   const ScratchFolder folder;
   const std::string output = folder / "r.json";
-  ChildRun first(slow_sweep(), {.output = output});
-  ChildRun::wait_until([&] { return !journal_rows(output + "l").empty(); });
-  const ChildResult second = run_in_child(slow_sweep(), {.output = output});
+  Gate gate;
+  ChildRun first(gated_sweep(), {.output = output});
+  wait_at_gate(output);
+  const ChildResult second = run_in_child(gated_sweep(), {.output = output});
   CHECK(second.exit_code == 2);
   CHECK(second.err.find("another run is writing this file") != std::string::npos);
+  gate.open();
   CHECK(first.wait().exit_code == 0);
-  CHECK(read_json(output).at("rows").size() == slow_sweep().rows.size());
+  CHECK(read_json(output).at("rows").size() == gated_sweep().rows.size());
 }
 
 TEST_CASE("run: a path that cannot be written is found before the first row", "[run][files]") {
@@ -290,23 +299,24 @@ TEST_CASE("run: a full disk is found before the first row and damages nothing", 
 TEST_CASE("run: a disk that fills up in mid-run ends it, and what was measured is resumed", "[run][resume]") {
   const ScratchFolder folder;
   const std::string output = folder / "r.json";
-  ChildRun run(slow_sweep(), {.output = output});
-  ChildRun::wait_until([&] { return !journal_rows(output + "l").empty(); });
+  Gate gate;
+  ChildRun run(gated_sweep(), {.output = output});
+  wait_at_gate(output);
   const rlim_t room = read_text(output + "l").size() + 100;  // less than another record
   const rlimit limit{room, room};
   REQUIRE(prlimit(run.pid(), RLIMIT_FSIZE, &limit, nullptr) == 0);
+  gate.open();
   const ChildResult full = run.wait();
   INFO(full.err);
   CHECK(full.exit_code == 1);
   CHECK(full.err.find("cannot write") != std::string::npos);
   CHECK(full.err.find(output + "l") != std::string::npos);
   const std::vector<std::string> measured = journal_rows(output + "l");
-  REQUIRE_FALSE(measured.empty());
-  CHECK(measured.size() < slow_sweep().rows.size());
+  CHECK(measured.size() == kRowsBeforeGate);
 
-  CHECK(run_in_child(slow_sweep(), {.output = output, .resume = true}).exit_code == 0);
+  CHECK(run_in_child(gated_sweep(), {.output = output, .resume = true}).exit_code == 0);
   const Json rows = read_json(output).at("rows");
-  CHECK(rows.size() == slow_sweep().rows.size());
+  CHECK(rows.size() == gated_sweep().rows.size());
   for (const std::string& line : measured) check_contains(rows, line);
 }
 
