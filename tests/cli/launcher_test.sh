@@ -48,6 +48,7 @@ TOOL
 cat >"$tools/ctest" <<'TOOL'
 #!/usr/bin/env bash
 echo "ctest $*" >>"$CALLS"
+[ "${FAIL:-}" != ctest ] || exit 8
 TOOL
 chmod +x "$tools"/*
 export CALLS="$work/calls" PATH="$tools:$PATH"
@@ -66,7 +67,7 @@ check 'second call only asks ninja' 'ninja inferometer_app' "$(cat "$CALLS")"
 
 INFEROMETER_CUDA=off run test -R judge
 check 'test builds all and passes ctest its arguments' \
-  $'cmake --preset cpu --fresh -DINFEROMETER_TESTS=ON\nninja all\nctest --test-dir '"$project"$'/build/cpu --output-on-failure -R judge' "$(cat "$CALLS")"
+  $'cmake --preset cpu --fresh -DINFEROMETER_TESTS=ON\nninja all\nctest --test-dir '"$project"$'/build/cpu --parallel '"$(nproc)"$' --output-on-failure -R judge' "$(cat "$CALLS")"
 
 INFEROMETER_CUDA=off run list >/dev/null
 check 'run keeps the tests in the build' 'ninja inferometer_app' "$(cat "$CALLS")"
@@ -109,6 +110,19 @@ rm -rf "$project/build"
 FAIL=cmake INFEROMETER_CUDA=off run list
 check 'a failed configuration exits 1' 1 $?
 contains 'and shows its error' 'no such thing' "$(cat "$work/err")"
+
+# What failed is said once more at the end; the exit status is that of ctest.
+rm -rf "$project/build"
+INFEROMETER_CUDA=off run test
+mkdir -p "$project/build/cpu/Testing/Temporary"
+printf 'a_test.cpp:7: FAILED:\n  CHECK( a == b )\nwith expansion:\n  1 == 2\n\npassed well\nFAILED: of a script\n  expected: 3\n' \
+  >"$project/build/cpu/Testing/Temporary/LastTest.log"
+FAIL=ctest INFEROMETER_CUDA=off run test
+check 'failed tests exit as ctest does' 8 $?
+check 'and are said at the end' $'a_test.cpp:7: FAILED:\n  CHECK( a == b )\nwith expansion:\n  1 == 2\n\n--\nFAILED: of a script\n  expected: 3' \
+  "$(grep -v '^inferometer:' "$work/err")"
+INFEROMETER_CUDA=off run test
+check 'passed tests say nothing at the end' '' "$(cat "$work/err")"
 
 # Two at once: one configures, the other waits and finds it done.
 rm -rf "$project/build"
