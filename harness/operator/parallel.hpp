@@ -2,6 +2,7 @@
 // reaches the caller.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -30,12 +31,14 @@ class FirstException {
   std::atomic<bool> kept_ = false;
 };
 
-// body(i) for i in [0, count), handed out one at a time to at most `threads` threads. After an exception no further
+// body(i) for i in [0, count), handed out one at a time to at most `threads` threads, and to no more than have one: a
+// thread woken for nothing costs microseconds. After an exception no further
 // body begins; the first one is rethrown once all threads are done.
 template <class Body>
 void parallel_for(std::int64_t count, int threads, const Body& body) {
   FirstException failure;
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
+  const int team = static_cast<int>(std::clamp<std::int64_t>(count, 1, std::max(threads, 1)));
+#pragma omp parallel for num_threads(team) schedule(dynamic)
   for (std::int64_t i = 0; i < count; ++i) {
     if (failure.kept()) continue;
     try {

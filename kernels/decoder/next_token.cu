@@ -1,8 +1,8 @@
 #include "kernels/decoder/next_token.hpp"
 
 #include "harness/operator/generate.hpp"
+#include "kernels/common/block_reduce.cuh"
 #include "kernels/common/half_ops.cuh"
-#include "kernels/decoder/block_reduce.cuh"
 #include "kernels/decoder/dependent_launch.cuh"
 #include "kernels/ptx/griddepcontrol.cuh"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/common/block_reduce.cuh"
 #include "kernels/common/half_ops.cuh"
-#include "kernels/decoder/block_reduce.cuh"
 #include "kernels/decoder/dependent_launch.cuh"
 #include "kernels/decoder/weight_prefetch.cuh"
 #include "kernels/ptx/griddepcontrol.cuh"

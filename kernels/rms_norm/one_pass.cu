@@ -18,8 +18,8 @@
 
 #include "harness/operator/cuda_check.cuh"
 #include "harness/operator/variant.hpp"
+#include "kernels/common/block_reduce.cuh"
 #include "kernels/common/half_ops.cuh"
-#include "kernels/decoder/block_reduce.cuh"
 #include "kernels/rms_norm/row_plan.hpp"
 #include "reference/rms_norm/problem.hpp"
 
@@ -66,7 +66,7 @@ __device__ __forceinline__ float sum_of_squares(const uint4 (&x)[kThreadVecs]) {
 
 // Over the threads of a row, for each of them. `partial`: as reduce_block says.
 __device__ __forceinline__ float row_sum(float value, float* partial) {
-  if (blockDim.x > 32) return decoder::reduce_block(value, 0.0F, partial, [](float a, float b) { return a + b; });
+  if (blockDim.x > 32) return reduce_block(value, 0.0F, partial, [](float a, float b) { return a + b; });
   for (unsigned distance = blockDim.x / 2; distance > 0; distance /= 2)
     value += __shfl_xor_sync(kWholeWarp, value, distance);
   return value;
@@ -75,7 +75,7 @@ __device__ __forceinline__ float row_sum(float value, float* partial) {
 // Blocks of [block_rows, row_threads] threads; those of rows past the end hold zeros and store nothing.
 template <class T, bool kResidual>
 __global__ void __launch_bounds__(kMostThreads) rms_norm_kernel(const __grid_constant__ NormArgs args) {
-  __shared__ float partial[2][decoder::kMostWarps];
+  __shared__ float partial[2][kMostWarps];
   const std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
   const std::int64_t row_begin = row * args.row_vecs;
   const auto vec_of = [&](int v) { return static_cast<int>(threadIdx.x + v * blockDim.x); };

@@ -36,9 +36,7 @@ void run(const Problem& p, const Tensors& t, const Launch& launch) {
   load_floats(p.dtype, t.w, 0, p.hidden, w.data());
   const std::int64_t piece = std::max<std::int64_t>(1, kPieceElements / p.hidden);  // rows
   const std::int64_t pieces = (p.rows + piece - 1) / piece;
-  const auto threads =
-      static_cast<int>(std::min<std::int64_t>(launch.threads, pieces));  // waking one costs a row or two
-  parallel_for(pieces, threads, [&](std::int64_t i) {
+  parallel_for(pieces, launch.threads, [&](std::int64_t i) {
     const std::int64_t first = i * piece;
     Rows rows(std::min(piece, p.rows - first), p.hidden);
     load_rows(p, t, first * p.hidden, rows);

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace inferometer::decoder {
+namespace inferometer {
 
 inline constexpr int kMostWarps = 32;
 
@@ -24,4 +24,4 @@ __device__ T reduce_block(T value, T neutral, T* shared, Combine combine) {
   return value;
 }
 
-}  // namespace inferometer::decoder
+}  // namespace inferometer
