@@ -38,6 +38,7 @@ struct Typed {
   std::string output;
   bool json = false;
   bool markdown = false;
+  bool brief = false;
   bool demonstrations = false;
   bool quiet = false;
 };
@@ -134,11 +135,13 @@ Ran run_all(const std::vector<Claim>& claims, bool quiet) {
   return ran;
 }
 
+bool is_markdown(const Typed& typed) { return typed.markdown || typed.output.ends_with(".md"); }
+
 std::string report_text(const Typed& typed, const std::vector<JudgedClaim>& judged, const Evidence& evidence) {
   constexpr int kIndent = 1;
   if (typed.json || (typed.output.ends_with(".json") && !typed.markdown))
     return claims_json(judged, evidence).dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n";
-  if (typed.markdown || typed.output.ends_with(".md")) return claims_markdown(judged, evidence);
+  if (is_markdown(typed)) return typed.brief ? claims_markdown_brief(judged) : claims_markdown(judged, evidence);
   const bool shown = typed.output.empty() && is_terminal(stdout);
   return claims_text(judged, evidence, shown ? static_cast<std::size_t>(terminal_columns(stdout)) : kFileColumns);
 }
@@ -147,14 +150,15 @@ int show_demonstrations(const Typed& typed) {
   if (typed.json || !typed.from.empty() || !typed.only.empty())
     throw ConfigError("claims: --demonstrations are the same everywhere: they take neither results nor claims, and " +
                       std::string("are written as text or Markdown"));
-  const bool markdown = typed.markdown || typed.output.ends_with(".md");
   put_text("claims", typed.output,
-           markdown ? demonstrations_markdown(demonstrations()) : demonstrations_text(demonstrations(), kFileColumns));
+           is_markdown(typed) ? demonstrations_markdown(demonstrations())
+                              : demonstrations_text(demonstrations(), kFileColumns));
   return 0;
 }
 
 int claims(const Typed& typed) {
   if (typed.json && typed.markdown) throw ConfigError("claims: --json and --markdown: give one of the two");
+  if (typed.brief && !is_markdown(typed)) throw ConfigError("claims: --brief shortens the table of --markdown");
   const std::string path =
       typed.claims.empty() ? (fs::path(project_folder()) / "experiments" / "claims.json").string() : typed.claims;
   if (!typed.output.empty()) check_output(typed, path);
@@ -197,6 +201,7 @@ Command add_claims_command(CLI::App& program) {
       ->check(not_empty());
   app->add_flag("--json", typed->json, "Every point, as JSON");
   app->add_flag("--markdown", typed->markdown, "A Markdown table");
+  app->add_flag("--brief", typed->brief, "Of the Markdown table, claims, verdicts and the figures that decide");
   app->add_flag("--demonstrations", typed->demonstrations,
                 "Errors that articles' algorithms hold, run beside the right ones");
   app->add_flag("--quiet", typed->quiet, "No progress on standard error");

@@ -40,4 +40,21 @@ std::string claims_markdown(const std::vector<JudgedClaim>& claims, const Eviden
   return text;
 }
 
+std::string claims_markdown_brief(const std::vector<JudgedClaim>& claims) {
+  std::string text = markdown_table_line({"claim", "verdict", "measured"}) + markdown_table_line({"---", "---", "---"});
+  for (const JudgedClaim& judged : claims) {
+    std::string measured;
+    for (const JudgedPart& part : judged.parts) {
+      if (part.part.role != PartRole::decides) continue;
+      const std::string extent = shown_extent(part);
+      measured += (measured.empty() ? "" : "<br>") + markdown_cell(part.part.name) + ": " +
+                  (extent.empty() ? "not tested here" : markdown_cell(extent)) +
+                  (part.simulated() ? " (simulated)" : "");
+    }
+    text += markdown_table_line(
+        {markdown_cell(judged.claim.text), "**" + markdown_cell(shown_verdict(judged)) + "**", measured});
+  }
+  return text;
+}
+
 }  // namespace inferometer

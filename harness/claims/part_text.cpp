@@ -31,7 +31,7 @@ std::string counted(std::size_t count, const std::string& noun) {
 }
 
 // "2.11x to 7.64x, median 3.73x"; a single value alone.
-std::string shown_extent(const ClaimPart& part, const std::vector<ClaimPoint>& points) {
+std::string extent_of(const ClaimPart& part, const std::vector<ClaimPoint>& points) {
   const std::vector<double> values = sorted_values(points);
   std::string low = shown_value(part, values.front());
   const std::string high = shown_value(part, values.back());
@@ -95,11 +95,16 @@ std::string shown_accepted(const ClaimPart& part) {
 std::string shown_measured(const JudgedPart& part) {
   const std::vector<ClaimPoint>& points = part.measurement.points;
   if (points.empty()) return {};
-  std::string text = shown_extent(part.part, points) + ", over " + counted(points.size(), "case");
+  std::string text = extent_of(part.part, points) + ", over " + counted(points.size(), "case");
   if (const auto width = widest_interval(points))
     text += formatted(points.size() == 1 ? "; +- %.1f %% (95 %%)" : "; each +- %.1f %% (95 %%) or less", 100 * *width);
   if (part.simulated()) text += "; simulated";
   return text;
+}
+
+std::string shown_extent(const JudgedPart& part) {
+  const std::vector<ClaimPoint>& points = part.measurement.points;
+  return points.empty() ? std::string() : extent_of(part.part, points);
 }
 
 std::string where_text(const JudgedPart& part) { return describe_shapes(part.measurement.points); }
@@ -117,7 +122,7 @@ std::string part_sentence(const JudgedPart& part) {
   if (points.empty()) return sentence + "not tested here, rows of " + part.part.experiment + " would";
   if (const std::string accepted = shown_accepted(part.part); !accepted.empty())
     sentence += accepted + " at " + std::to_string(inside_of(points)) + " of " + counted(points.size(), "case") + ", ";
-  sentence += (part.simulated() ? "simulated " : "measured ") + shown_extent(part.part, points);
+  sentence += (part.simulated() ? "simulated " : "measured ") + extent_of(part.part, points);
   if (const std::size_t open = undecided(part.part, points); open > 0)
     sentence += " (" + std::to_string(open) + " within the error of a bound)";
   return sentence;

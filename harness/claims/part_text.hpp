@@ -24,6 +24,9 @@ std::string where_text(const JudgedPart& part);
 // What did not count: "2 rows unsupported, 1 row incorrect". Empty where all did.
 std::string left_out_text(const JudgedPart& part);
 
+// The same without the cases: "2.11x to 7.64x, median 3.73x". Empty without points.
+std::string shown_extent(const JudgedPart& part);
+
 // "over cuBLAS: at least 2.00x at 50 of 56 cases (1.11x to 7.64x, median 3.73x)"
 std::string part_sentence(const JudgedPart& part);
 

@@ -24,6 +24,13 @@ grep -q 'not tested here\*\*' table.md && fail 'claims --markdown' 'a claim is n
 "$program" claims --from "${published[@]}" --json | cmp -s - report.json || fail 'claims --json' 'it differs from -o report.json'
 grep -q '"schema": "inferometer.claims_report/1"' report.json || fail 'claims -o report.json' 'it is no report'
 
+"$program" claims --from "${published[@]}" --markdown --brief >brief.md || fail 'claims --brief' 'it failed'
+[ "$(grep -c '^| ' brief.md)" = 12 ] || fail 'claims --brief' 'it has other than ten lines below its head'
+while IFS= read -r line; do
+  grep -qxF -- "$line" "$project/README.md" || fail 'README' "its table of claims is not that of the published files: $line"
+done <brief.md
+expect 2 '--brief shortens the table of --markdown' claims --from "${published[0]}" --brief
+
 expect 2 "unknown claim 'flash', nearest is 'flash_attention'" claims --from "${published[0]}" --only flash
 expect 2 'missing.json' claims --from missing.json
 expect 2 'no results file' claims --from "$project/experiments/quickstart.json"
