@@ -1,6 +1,9 @@
 // results/schema.json against what the program writes, and against files that must not pass.
 #include <fstream>
 #include <functional>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "harness/results/results_file.hpp"
 #include "tests/harness/results/sample_record.hpp"
@@ -109,5 +112,51 @@ TEST_CASE("schema: a bad file fails", "[results][schema]") {
     Json document = good_document();
     change(document, document["rows"][0]);
     CHECK(schema_complaint(document) != "");
+  }
+}
+
+TEST_CASE("schema: docs/results.md names every field of a row, and no other of its parts", "[results][schema][docs]") {
+  const std::string root = INFEROMETER_SOURCE_DIR;
+  const std::string page = read_text(root + "/docs/results.md");
+  const Json schema = read_json(root + "/results/schema.json");
+  const auto is_named = [&](const std::string& field) { return page.find("`" + field + "`") != std::string::npos; };
+  const Json& definitions = schema.at("definitions");
+  for (const auto& [field, definition] : schema.at("properties").items()) {
+    INFO(field);
+    if (field != "rows") CHECK(is_named(field));
+  }
+  for (const auto& [field, definition] : definitions.at("row").at("properties").items()) {
+    INFO(field);
+    CHECK(is_named(field));
+  }
+  const Json& timing = definitions.at("timing").at("properties");
+  const std::vector<std::pair<std::string, Json>> parts{
+      {"check", definitions.at("check").at("properties")},
+      {"timing", timing},
+      {"timing", timing.at("isolated").at("properties")},
+      {"timing", timing.at("amortized").at("anyOf").at(1).at("properties")},
+      {"work", definitions.at("work").at("properties")},
+      {"rates", definitions.at("rates").at("properties")},
+      {"memory", definitions.at("memory").at("properties")}};
+  std::set<std::string> known{"row", "check", "timing", "work", "rates", "memory", "compute"};
+  for (const auto& [part, fields] : parts) {
+    for (const auto& [field, definition] : fields.items()) {
+      INFO(part << "." << field);
+      CHECK(is_named(field));
+      known.insert(field);
+    }
+  }
+  // The paragraph of each part names no field that is not there.
+  for (const char* part : {"check", "timing", "work", "memory"}) {
+    const std::size_t begin = page.find(std::string("\n`") + part + "`:");
+    REQUIRE(begin != std::string::npos);
+    const std::string paragraph = page.substr(begin, page.find("\n\n", begin + 1) - begin);
+    for (std::size_t at = 0; (at = paragraph.find('`', at)) != std::string::npos;) {
+      const std::size_t end = paragraph.find('`', at + 1);
+      const std::string word = paragraph.substr(at + 1, end - at - 1);
+      INFO(part << ": " << word);
+      CHECK(known.contains(word));
+      at = end + 1;
+    }
   }
 }
