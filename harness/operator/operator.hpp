@@ -44,7 +44,7 @@ struct Tolerance {
   double rel_l2 = 0;
   double max_error_over_rms = 0;
   double row_rel_l2 = std::numeric_limits<double>::infinity();  // infinity: rows are not judged by themselves
-  double rms_floor = 0;  // for values whose error is absolute, such as a logarithm
+  double rms_floor = 0;  // for values whose error is absolute: logarithms, and f16 results that may be subnormal
 };
 
 struct Metric {

@@ -5,6 +5,7 @@
 //       .min_sm = 80, .unsupported = &unsupported, .run = &run,
 //   }};
 //
+// `.name` and `.summary` are literals, one right behind the other: a build without CUDA reads them from the source.
 // Small on purpose: this header goes through nvcc, so no JSON, no Eigen, no iostream.
 #pragma once
 
