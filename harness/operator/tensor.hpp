@@ -14,8 +14,8 @@
 
 namespace inferometer {
 
-// A tensor is an input or an output, never both: outputs are poisoned before a launch. What a kernel updates is an input,
-// and the updated tensor an output with memory of its own.
+// A tensor is an input or an output, never both: outputs are poisoned before a launch. What a kernel updates is an
+// input, and the updated tensor an output with memory of its own.
 
 // Under which name the memory of a tensor stands in a results row.
 enum class Role : std::uint8_t { input, output, weights, kv_pool };
