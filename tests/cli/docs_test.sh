@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the pages promise is there: commands, their options, and the files that are linked or named. The pages' examples
-# are run by the tests of their commands. Usage: docs_test.sh PROGRAM PROJECT_FOLDER
+# What the pages promise is there: commands, their options, and the files that are linked or named. Commands of README that
+# take a moment are run, on files of a tiny sweep. Usage: docs_test.sh PROGRAM PROJECT_FOLDER
 set -uo pipefail
 
 program=$1
@@ -16,20 +16,39 @@ help_of() {
   cat "$work/help.$1"
 }
 
+# Commands of all pages as PAGE:COMMAND, those that go on in the next line as one.
+commands() {
+  for page in "${pages[@]}"; do
+    sed -e ':join' -e '/\\$/{N;s/ *\\\n */ /;b join' -e '}' -- "$page" | grep -oE '\./inferometer [a-z].*' | sed -e 's/`.*//' -e "s|^|$page:|"
+  done
+}
+
 lines=0
 while IFS= read -r line; do
   page=${line%%:*} line=${line#*:}
-  read -ra words <<<"${line%%#*}"
-  command=${words[1]:-}
-  [ "$command" != test ] || continue  # the launcher's own, with the options of ctest
+  read -ra words <<<"$line"  # with the comment behind it, which names further options
+  asked=${words[1]:-}
+  [ "$asked" != test ] || continue  # the launcher's own, with the options of ctest
   lines=$((lines + 1))
-  [ -n "$(help_of "$command")" ] || { fail "$page" "there is no command '$command': $line"; continue; }
+  [ -n "$(help_of "$asked")" ] || { fail "$page" "there is no command '$asked': $line"; continue; }
   for word in "${words[@]:2}"; do
+    word=${word%,}
     [[ $word =~ ^--?[a-z] ]] || continue
-    help_of "$command" | grep -qxF -e "${word%%=*}" || fail "$page" "$command has no option $word: $line"
+    help_of "$asked" | grep -qxF -e "${word%%=*}" || fail "$page" "$asked has no option $word: $line"
   done
-done < <(grep -oE '\./inferometer [a-z].*' -- "${pages[@]}" | sed 's/`.*//')
+done < <(commands)
 [ "$lines" -ge 25 ] || fail 'pages' "only $lines commands were found"
+
+# Options that the text names belong to some command, but for those of other programs.
+for asked in $("$program" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]\+\) .*/\1/p'); do help_of "$asked"; done | sort -u >"$work/options"
+options=0
+while IFS= read -r named; do
+  page=${named%%:*} option=${named#*:}
+  case $page:$option in CONTRIBUTING.md:--reader | docs/quantize.md:--dtype) continue ;; esac  # the fuzzer's, vLLM's
+  options=$((options + 1))
+  grep -qxF -e "$option" "$work/options" || fail "$page" "no command has the option $option"
+done < <(grep -oE '`[^`]+`' -- "${pages[@]}" | grep -oP '^[^:]+:|(?<![\w-])--[a-z][a-z-]*' | awk '/:$/ {page = $0; next} {print page $0}')
+[ "$options" -ge 20 ] || fail 'pages' "only $options options were found in the text"
 
 links=0
 while IFS= read -r link; do
@@ -47,6 +66,33 @@ while IFS= read -r named; do
   compgen -G "$file" >/dev/null || fail "$page" "it names $file, which is not there"
 done < <(grep -oP '(?<![-/\w])(experiments|results|harness|reference|tests)/[a-z0-9_*/.-]+\.(json|md|cpp|hpp|sh|py)' -- "${pages[@]}")
 
+# README's commands, with files of a tiny sweep for those that its reader has.
+cd -- "$work" || exit 1
+cat >CONFIG.json <<'JSON'
+{"schema": "inferometer.sweep/1", "name": "tiny", "question": "Does it run?", "operator": "attention_prefill",
+ "variants": ["cpu.naive", "cpu.flash"], "fixed": {"q_heads": 1, "kv_heads": 1, "head_dim": 32, "dtype": "f32", "seq_len": 16},
+ "measure": {"min_samples": 1, "max_seconds": 0.05, "cache": "warm"}}
+JSON
+"$program" run CONFIG.json -o FILE.json --quiet >said 2>&1  # its exit code may be a matter of timing
+[ "$(measured_rows FILE.json)" = 2 ] || fail 'run CONFIG.json' "not 2 measured rows: $(cat said)"
+for copy in before after old; do cp FILE.json $copy.json; done
+ran=0
+while IFS= read -r line; do
+  line=${line#*:}
+  line=${line%%#*}
+  read -ra words <<<"${line#./inferometer }"
+  case $line in
+    *' compare before.json '* | *' report FILE.json '* | *' export FILE.json '* | *' --demonstrations'*) ;;
+    *' run CONFIG.json --against old.json'*) words+=(-o again.json --quiet) ;;
+    *' run experiments/'*) words=(run "$project/${words[1]}" --dry-run) ;;
+    *) continue ;;
+  esac
+  ran=$((ran + 1))
+  timeout 120 "$program" "${words[@]}" >said 2>&1 </dev/null
+  case $? in 0 | 1 | 3) ;; *) fail "$line" "$(cat said)" ;; esac  # 1, 3: slower or suspect rows, a matter of timing
+done < <(cd -- "$project" && commands | grep '^README.md:')
+[ "$ran" -ge 6 ] || fail 'README.md' "only $ran of its commands were run"
+
 echo
-echo "$lines commands, $links links, $failures failures"
+echo "$lines commands, $options options, $links links, $failures failures"
 [ "$failures" = 0 ]

@@ -1,7 +1,9 @@
 // results/schema.json against what the program writes, and against files that must not pass.
+#include <cstdio>
 #include <fstream>
 #include <functional>
 #include <set>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -146,6 +148,23 @@ TEST_CASE("schema: docs/results.md names every field of a row, and no other of i
       known.insert(field);
     }
   }
+  // Nor does the first column of the table of a row.
+  const Json& row = definitions.at("row").at("properties");
+  std::istringstream lines(page.substr(page.find("\n| `id`")));
+  int rows = 0;
+  for (std::string line; std::getline(lines, line) && (line.empty() || line.front() == '|');) {
+    if (!line.starts_with("| `")) continue;
+    ++rows;
+    const std::string column = line.substr(0, line.find(" |", 1));
+    for (std::size_t at = 0; (at = column.find('`', at)) != std::string::npos;) {
+      const std::size_t end = column.find('`', at + 1);
+      const std::string word = column.substr(at + 1, end - at - 1);
+      INFO("row: " << word);
+      CHECK(row.contains(word));
+      at = end + 1;
+    }
+  }
+  CHECK(rows >= 10);
   // The paragraph of each part names no field that is not there.
   for (const char* part : {"check", "timing", "work", "memory"}) {
     const std::size_t begin = page.find(std::string("\n`") + part + "`:");
@@ -159,4 +178,27 @@ TEST_CASE("schema: docs/results.md names every field of a row, and no other of i
       at = end + 1;
     }
   }
+}
+
+TEST_CASE("docs/results.md: the row that it reads is in the published file, with these figures", "[results][docs]") {
+  const std::string root = INFEROMETER_SOURCE_DIR;
+  const std::string page = read_text(root + "/docs/results.md");
+  const Json file = read_json(root + "/results/h200/attention_decode.json");
+  const Json* shown = nullptr;
+  for (const Json& row : file.at("rows"))
+    if (page.find("Row `" + row.at("id").get<std::string>() + "`") != std::string::npos) shown = &row;
+  REQUIRE(shown != nullptr);
+  const auto says = [&](const char* format, const Json& value) {
+    char text[96];
+    std::snprintf(text, sizeof text, format, value.get<double>());
+    INFO(text);
+    CHECK(page.find(text) != std::string::npos);
+  };
+  says("`headline_ns` of %.0f,", shown->at("timing").at("headline_ns"));
+  says("`ci_half_width_ratio` %.4f,", shown->at("timing").at("isolated").at("ci_half_width_ratio"));
+  says("`fraction_of_ceiling` %.3f,", shown->at("rates").at("fraction_of_ceiling"));
+  says("`speedup` %.3f,", shown->at("speedup"));
+  CHECK(shown->at("variant") == "cuda.paged");
+  CHECK(shown->at("timing").at("headline") == "isolated");
+  CHECK(shown->at("rates").at("limit") == "memory");
 }
