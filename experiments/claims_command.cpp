@@ -18,8 +18,8 @@
 #include "harness/measure/gpu_state.hpp"
 #include "harness/operator/nearest_word.hpp"
 #include "harness/results/recorded_command.hpp"
-#include "harness/results/results_file.hpp"
 #include "harness/results/terminal.hpp"
+#include "harness/run/exit_code.hpp"
 #include "harness/run/run.hpp"
 
 namespace inferometer {
@@ -28,7 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kResultsFolder = "inferometer-results/claims";
-constexpr int kInterrupted = 130;
 constexpr std::size_t kFileColumns = 120;  // where nobody's terminal says
 
 struct Typed {
@@ -55,17 +54,11 @@ void keep_only(std::vector<Claim>& claims, const std::vector<std::string>& wante
                 [&](const Claim& claim) { return std::find(wanted.begin(), wanted.end(), claim.id) == wanted.end(); });
 }
 
-// The report replaces an earlier one, and neither results, nor a list of claims, nor a device.
 void check_output(const Typed& typed, const std::string& claims_path) {
-  const auto refuse = [&](const std::string& what) {
-    throw ConfigError("claims: " + typed.output + " is " + what + "; give another file with -o");
-  };
-  std::error_code absent;  // what is not there yet is in nobody's way
-  const fs::file_status status = fs::status(typed.output, absent);
-  if (!fs::exists(status)) return;
-  if (!fs::is_regular_file(status)) refuse("no file that a report could replace");
-  if (fs::equivalent(typed.output, claims_path, absent)) refuse("the list of claims");
-  if (rows_in_results_file(typed.output)) refuse("a results file");
+  require_replaceable("claims", typed.output);
+  std::error_code absent;  // what is not there yet is not the list either
+  if (fs::equivalent(typed.output, claims_path, absent))
+    throw ConfigError("claims: " + typed.output + " is the list of claims; give another file with -o");
 }
 
 struct PlannedRun {

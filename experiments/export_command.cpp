@@ -10,7 +10,6 @@
 #include "harness/operator/nearest_word.hpp"
 #include "harness/results/compare.hpp"
 #include "harness/results/exports.hpp"
-#include "harness/results/results_file.hpp"
 #include "harness/sweep/sweep.hpp"
 
 namespace inferometer {
@@ -34,17 +33,6 @@ const ExportFormat& format_named(const std::string& name) {
   throw ConfigError("export: --format: " + unknown_word("format", name, names));
 }
 
-// An export replaces an earlier one, and neither results nor a device.
-void check_output(const std::string& output) {
-  std::error_code absent;  // what is not there yet is in nobody's way
-  const fs::file_status status = fs::status(output, absent);
-  const auto refuse = [&](const char* what) {
-    throw ConfigError("export: " + output + " is " + what + "; give another file with -o");
-  };
-  if (fs::exists(status) && !fs::is_regular_file(status)) refuse("no file that an export could replace");
-  if (fs::exists(status) && rows_in_results_file(output)) refuse("a results file");
-}
-
 int export_results(const Typed& typed) {
   const ExportFormat& format = format_named(typed.format);
   std::vector<Json> results;
@@ -59,7 +47,7 @@ int export_results(const Typed& typed) {
       throw ConfigError("export: " + path + ": " + error.what());
     }
   }
-  if (!typed.output.empty()) check_output(typed.output);
+  if (!typed.output.empty()) require_replaceable("export", typed.output);
   std::string text;
   try {
     text = format.write(results);

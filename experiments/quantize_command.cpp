@@ -12,14 +12,13 @@
 #include "experiments/command.hpp"
 #include "harness/operator/nearest_word.hpp"
 #include "harness/results/terminal.hpp"
+#include "harness/run/exit_code.hpp"
 #include "harness/run/interrupt.hpp"
 #include "harness/sweep/sweep.hpp"
 #include "reference/checkpoint/quantize_model.hpp"
 
 namespace inferometer {
 namespace {
-
-constexpr int kInterrupted = 130;
 
 struct Typed {
   QuantizeRequest request;

@@ -16,6 +16,7 @@
 #include "experiments/results_input.hpp"
 #include "harness/operator/nearest_word.hpp"
 #include "harness/results/recorded_command.hpp"
+#include "harness/run/exit_code.hpp"
 #include "harness/run/run.hpp"
 #include "harness/sweep/shard.hpp"
 #include "harness/sweep/sweep.hpp"
@@ -27,7 +28,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kDefaultFolder =
     "inferometer-results";  // in the current folder: published results stay as they are
-constexpr int kInterrupted = 130;
 
 struct Typed {
   std::vector<std::string> configs;

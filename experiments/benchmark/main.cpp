@@ -13,13 +13,12 @@
 #include "experiments/benchmark/row_benchmarks.hpp"
 #include "experiments/project.hpp"
 #include "harness/peer/peer_registry.hpp"
+#include "harness/run/exit_code.hpp"
 #include "harness/run/worker.hpp"
 #include "harness/sweep/sweep.hpp"
 
 namespace inferometer {
 namespace {
-
-enum ExitCode { kAllWell = 0, kRowFailed = 1, kWrongUse = 2, kInterrupted = 130 };
 
 struct Typed {
   std::string config;

@@ -67,6 +67,9 @@ enum class PartRole : std::uint8_t {
   beside,     // shown, and without a say
 };
 
+inline constexpr std::array<std::pair<PartRole, std::string_view>, 3> kRoleNames{
+    {{PartRole::decides, "decides"}, {PartRole::if_tested, "if_tested"}, {PartRole::beside, "beside"}}};
+
 // One figure of a claim: which rows, which statistic, which values are accepted.
 struct ClaimPart {
   std::string name;

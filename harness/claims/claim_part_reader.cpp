@@ -30,8 +30,6 @@ T named(const Cursor& value, const std::string& kind, const Table& table) {
   value.fail(unknown_word(kind, name, known));
 }
 
-constexpr std::array<std::pair<PartRole, std::string_view>, 3> kRoleNames{
-    {{PartRole::decides, "decides"}, {PartRole::if_tested, "if_tested"}, {PartRole::beside, "beside"}}};
 constexpr std::array<std::pair<bool, std::string_view>, 2> kBetterNames{{{false, "higher"}, {true, "lower"}}};
 
 // Variants of other frameworks are known only where their adapters lie: a backend that no variant here has is taken as

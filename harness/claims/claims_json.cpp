@@ -8,19 +8,17 @@ namespace {
 
 constexpr const char* kSchema = "inferometer.claims_report/1";
 
-std::string statistic_name(Statistic statistic) {
-  for (const auto& [value, name] : kStatisticNames)
-    if (value == statistic) return std::string(name);
+// As claims.json has it.
+template <class T, class Table>
+std::string name_of(T value, const Table& table) {
+  for (const auto& [item, name] : table)
+    if (item == value) return std::string(name);
   return "?";
 }
 
 std::string quantity_name(const Quantity& quantity) {
   if (quantity.kind == Quantity::Kind::time) return "time";
   return (quantity.kind == Quantity::Kind::metric ? "metrics." : "memory.") + quantity.name;
-}
-
-std::string role_name(PartRole role) {
-  return role == PartRole::decides ? "decides" : role == PartRole::if_tested ? "if_tested" : "beside";
 }
 
 Json evidence_name(EvidenceKind kind) {
@@ -52,9 +50,9 @@ Json part_json(const JudgedPart& part, const Evidence& evidence) {
   return {{"name", part.part.name},
           {"operator", part.part.op->name},
           {"experiment", part.part.experiment},
-          {"statistic", statistic_name(part.part.statistic)},
+          {"statistic", name_of(part.part.statistic, kStatisticNames)},
           {"quantity", quantity_name(part.part.quantity)},
-          {"role", role_name(part.part.role)},
+          {"role", name_of(part.part.role, kRoleNames)},
           {"claimed", or_null(part.part.claimed)},
           {"accepted", {{"min", or_null(part.part.accepted.min)}, {"max", or_null(part.part.accepted.max)}}},
           {"verdict", part.part.role == PartRole::beside ? Json(nullptr) : Json(verdict_name(part.verdict))},

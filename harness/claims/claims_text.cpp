@@ -2,6 +2,7 @@
 
 #include "harness/claims/claims_report.hpp"
 #include "harness/claims/part_text.hpp"
+#include "harness/results/shown_provenance.hpp"
 #include "harness/results/terminal.hpp"
 
 namespace inferometer {
@@ -46,7 +47,7 @@ std::string part_block(const JudgedPart& part, std::size_t columns) {
 
 std::string source_line(const EvidenceFile& file) {
   return file.path + " (commit " + file.commit + ", " + (file.gpu.empty() ? file.cpu : file.gpu) + ", " +
-         file.started_at.substr(0, std::string("2026-11-30").size()) + ")";
+         day_of(file.started_at) + ")";
 }
 
 std::string claim_block(const JudgedClaim& judged, const Evidence& evidence, std::size_t columns) {

@@ -5,21 +5,19 @@
 #include "harness/operator/registry.hpp"
 #include "harness/results/compare.hpp"
 #include "harness/results/record_json.hpp"
+#include "harness/results/shown_provenance.hpp"
 #include "harness/sweep/sweep.hpp"
 
 namespace inferometer {
 namespace {
 
 EvidenceFile described(const NamedResults& results) {
-  constexpr std::size_t kCommitDigits = 10;
   const Json& environment = results.json.at("environment");
-  const Json& program = environment.at("program");
   EvidenceFile file{.path = results.path,
-                    .commit = program.at("git_commit").get<std::string>().substr(0, kCommitDigits),
+                    .commit = shown_commit(environment.at("program")),
                     .started_at = results.json.at("started_at").get<std::string>(),
                     .cpu = environment.at("host").at("cpu_model").get<std::string>(),
                     .gpu = {}};
-  if (program.at("git_dirty").get<bool>()) file.commit += " with changes";
   if (const Json& gpu = environment.at("gpu"); !gpu.is_null()) file.gpu = gpu.at("name").get<std::string>();
   return file;
 }

@@ -14,7 +14,7 @@ namespace inferometer {
 
 struct EvidenceFile {
   std::string path;
-  std::string commit;  // ten digits, and " with changes" where files differed from it
+  std::string commit;  // as shown_commit has it
   std::string started_at;
   std::string cpu;
   std::string gpu;  // empty: none

@@ -14,10 +14,8 @@
 
 namespace inferometer {
 
-// A tensor is an input or an output, never both: outputs are poisoned before a launch. What a kernel updates is an
-// input, and the updated tensor an output with memory of its own.
-
-// Under which name the memory of a tensor stands in a results row.
+// Under which name the memory of a tensor stands in a results row. An input or an output, never both, for outputs are
+// poisoned before a launch: what a kernel updates is an input, and what becomes of it an output with its own memory.
 enum class Role : std::uint8_t { input, output, weights, kv_pool };
 
 // Approximately normal values (generate.hpp), rounded to the tensor's dtype; f16, bf16 and f32 tensors. They stay

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "harness/results/record_json.hpp"
+#include "harness/results/shown_provenance.hpp"
 #include "harness/results/summary.hpp"
 
 namespace inferometer {
@@ -10,16 +11,12 @@ namespace {
 
 std::string provenance_of(const Json& json) {
   const Json& environment = json.at("environment");
-  const Json& program = environment.at("program");
   const Json& gpu = environment.at("gpu");
   std::string text = gpu.is_null()
                          ? environment.at("host").at("cpu_model").get<std::string>()
                          : gpu.at("name").get<std::string>() + ", driver " + gpu.at("driver").get<std::string>() +
                                ", CUDA " + gpu.at("cuda_runtime").get<std::string>();
-  text += "; " + json.at("started_at").get<std::string>().substr(0, 10) + "; commit " +
-          program.at("git_commit").get<std::string>().substr(0, 10);
-  if (program.at("git_dirty").get<bool>()) text += " with changes";
-  return text;
+  return text + "; " + day_of(json.at("started_at")) + "; commit " + shown_commit(environment.at("program"));
 }
 
 void require_one_operator(const std::vector<ReportRow>& rows) {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "harness/results/build_info.hpp"
+#include "harness/results/compare.hpp"
 #include "harness/results/status.hpp"
 #include "harness/sweep/sweep.hpp"
 
@@ -39,9 +40,12 @@ std::vector<Metric> counter_metrics(const std::vector<KernelCounters>& kernels, 
 }
 
 Json& row_for_counters(Json& results, const std::string& id, const std::string& path) {
-  if (text_at(results, "/schema") != "inferometer.results/1" || !results.contains("rows") ||
-      !results.at("rows").is_array())
-    throw ConfigError(path + " is no results file of this version");
+  try {
+    require_results(results);
+  } catch (const std::runtime_error& error) {
+    throw ConfigError(path + " " + error.what());
+  }
+  if (!results.contains("rows") || !results.at("rows").is_array()) throw ConfigError(path + " has no list of rows");
   Json& rows = results.at("rows");
   const auto row = std::find_if(rows.begin(), rows.end(), [&](const Json& one) { return text_at(one, "/id") == id; });
   if (row == rows.end()) throw ConfigError(path + " has no row " + id);

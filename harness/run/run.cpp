@@ -22,6 +22,7 @@
 #include "harness/run/device_lock.hpp"
 #include "harness/run/device_team.hpp"
 #include "harness/run/executors.hpp"
+#include "harness/run/exit_code.hpp"
 #include "harness/run/journal.hpp"
 #include "harness/run/output_path.hpp"
 #include "harness/run/progress_observer.hpp"
@@ -32,8 +33,6 @@
 
 namespace inferometer {
 namespace {
-
-enum ExitCode { kAllWell = 0, kRowFailed = 1, kWrongUse = 2, kInterrupted = 130 };
 
 void say(const std::string& message) { std::fprintf(stderr, "inferometer: %s\n", message.c_str()); }
 

@@ -39,7 +39,7 @@ expect 2 'take neither results nor claims' claims --demonstrations --from "${pub
 expect 2 'missing.json' claims --claims missing.json
 expect 2 'is a results file' claims --from "${published[0]}" -o "${published[1]}"
 expect 2 'is the list of claims' claims --from "${published[0]}" -o "$project/experiments/claims.json"
-expect 2 'no file that a report could replace' claims --from "${published[0]}" -o /dev/null
+expect 2 '/dev/null is no regular file' claims --from "${published[0]}" -o /dev/null
 expect 2 "unknown option '--form', nearest is '--from'" claims --form a.json
 sed 's/"cuda.w4a16"/"cuda.w4a61"/' "$project/experiments/claims.json" >typo.json
 expect 2 'typo.json: /claims/.*/variants/0: unknown variant of matmul' claims --claims typo.json --from "${published[0]}"

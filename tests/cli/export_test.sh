@@ -38,7 +38,7 @@ expect 2 "nearest is 'nvbench'" export "${results[0]}" --format nvbnch
 expect 2 'format is missing: csv, junit, google-benchmark, nvbench' export "${results[0]}"
 expect 2 'no results file' export "$project/experiments/quickstart.json" --format csv
 expect 2 'one of the results' export out.csv --format csv -o out.csv
-expect 2 'no file that an export could replace' export "${results[0]}" --format csv -o /dev/null
+expect 2 '/dev/null is no regular file' export "${results[0]}" --format csv -o /dev/null
 cp -- "${results[1]}" kept.json
 expect 2 'kept.json is a results file' export "${results[0]}" --format csv -o kept.json
 expect 2 'cannot write' export "${results[0]}" --format csv -o /proc/out.csv
