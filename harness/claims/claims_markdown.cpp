@@ -45,7 +45,7 @@ std::string claims_markdown_brief(const std::vector<JudgedClaim>& claims) {
   for (const JudgedClaim& judged : claims) {
     std::string measured;
     for (const JudgedPart& part : judged.parts) {
-      if (part.part.role != PartRole::decides) continue;
+      if (!has_a_say(part)) continue;
       const std::string extent = shown_extent(part);
       measured += (measured.empty() ? "" : "<br>") + markdown_cell(part.part.name) + ": " +
                   (extent.empty() ? "not tested here" : markdown_cell(extent)) +

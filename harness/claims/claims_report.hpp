@@ -17,7 +17,7 @@ std::string claims_text(const std::vector<JudgedClaim>& claims, const Evidence& 
 // One line a claim: claim, verdict, measured, the files it came from as links.
 std::string claims_markdown(const std::vector<JudgedClaim>& claims, const Evidence& evidence);
 
-// For a front page: claim, verdict, and the extents of the parts that decide.
+// For a front page: claim, verdict, and the extents of the parts that have a say.
 std::string claims_markdown_brief(const std::vector<JudgedClaim>& claims);
 
 // {"schema": "inferometer.claims_report/1", "program": ..., "files": [...], "claims": [...]}, every point in it.

@@ -7,18 +7,12 @@
 namespace inferometer {
 namespace {
 
-// Whether the part has a say in the claim's verdict.
-bool counts(const JudgedPart& part) {
-  return part.part.role == PartRole::decides ||
-         (part.part.role == PartRole::if_tested && part.verdict != ClaimVerdict::not_tested);
-}
-
 // What was measured first; then what was not, and where it would be.
 std::string reason_of(const JudgedClaim& judged) {
   std::string tested;
   std::string missing;
   for (const JudgedPart& part : judged.parts) {
-    if (!counts(part)) continue;
+    if (!has_a_say(part)) continue;
     if (part.verdict == ClaimVerdict::not_tested) {
       missing += (missing.empty() ? "not tested here: " : ", ") + part.part.name + " (" + part.part.experiment + ")";
     } else {
@@ -32,7 +26,7 @@ EvidenceKind evidence_of(const std::vector<JudgedPart>& parts) {
   bool measured = false;
   bool simulated = false;
   for (const JudgedPart& part : parts) {
-    if (!counts(part) || part.verdict == ClaimVerdict::not_tested) continue;
+    if (!has_a_say(part) || part.verdict == ClaimVerdict::not_tested) continue;
     (part.simulated() ? simulated : measured) = true;
   }
   if (measured && simulated) return EvidenceKind::both;
@@ -63,7 +57,7 @@ ClaimVerdict combined_verdict(const std::vector<JudgedPart>& parts) {
   bool none_holds = true;
   bool tested = false;
   for (const JudgedPart& part : parts) {
-    if (!counts(part)) continue;
+    if (!has_a_say(part)) continue;
     all_hold = all_hold && part.verdict == ClaimVerdict::holds;
     none_holds =
         none_holds && (part.verdict == ClaimVerdict::does_not_hold || part.verdict == ClaimVerdict::not_tested);
@@ -79,6 +73,11 @@ std::string shown_verdict(const JudgedClaim& judged) {
   if (judged.evidence == EvidenceKind::simulated) text += " (simulated)";
   if (judged.evidence == EvidenceKind::both) text += " (partly simulated)";
   return text;
+}
+
+bool has_a_say(const JudgedPart& part) {
+  return part.part.role == PartRole::decides ||
+         (part.part.role == PartRole::if_tested && part.verdict != ClaimVerdict::not_tested);
 }
 
 JudgedClaim judge(const Claim& claim, const Evidence& evidence) {

@@ -42,6 +42,9 @@ struct JudgedClaim {
   std::set<std::size_t> files;                 // whose points count
 };
 
+// In the claim's verdict: what decides always, what decides if tested where it was.
+bool has_a_say(const JudgedPart& part);
+
 // Holds where every deciding part was tested and holds; does not hold where none of those tested does, not even in
 // part; else in part.
 ClaimVerdict combined_verdict(const std::vector<JudgedPart>& parts);
