@@ -40,7 +40,11 @@ TOOL
 cat >"$tools/ninja" <<'TOOL'
 #!/usr/bin/env bash
 echo "ninja $3" >>"$CALLS"
-[ "${FAIL:-}" != ninja ] || { echo 'a.cpp:1:1: error: expected something else'; exit 1; }
+[ "${FAIL:-}" != ninja ] || {
+  for i in 1 2 3 4 5 6 7; do echo "[$i/9] Building CXX object $i/error.cpp.o"; for j in 1 2 3 4 5 6; do echo "note $j"; done; done
+  echo 'a.cpp:1:1: error: expected something else'
+  exit 1
+}
 mkdir -p "$2/bin"
 printf '#!/bin/sh\necho "ran from $(pwd) root=$INFEROMETER_ROOT args=$*"\nexit 7\n' >"$2/bin/inferometer"
 chmod +x "$2/bin/inferometer"
@@ -104,6 +108,7 @@ rmdir "$project/build/.lock"
 FAIL=ninja INFEROMETER_CUDA=off run list
 check 'a failed build exits 1' 1 $?
 contains 'shows the error' 'expected something else' "$(cat "$work/err")"
+check 'but no step of a file named so' 0 "$(grep -c 'error\.cpp' "$work/err")"
 contains 'and names the log' 'build.log' "$(cat "$work/err")"
 
 rm -rf "$project/build"
