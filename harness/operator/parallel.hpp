@@ -32,8 +32,8 @@ class FirstException {
 };
 
 // body(i) for i in [0, count), handed out one at a time to at most `threads` threads, and to no more than have one: a
-// thread woken for nothing costs microseconds. After an exception no further
-// body begins; the first one is rethrown once all threads are done.
+// thread woken for nothing costs microseconds. After an exception no further body begins; the first one is rethrown
+// once all threads are done.
 template <class Body>
 void parallel_for(std::int64_t count, int threads, const Body& body) {
   FirstException failure;

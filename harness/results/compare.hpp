@@ -49,8 +49,7 @@ struct Comparison {
 Comparison compare_results(const Json& base, const Json& now, double threshold);
 
 // One row, set against another of the same problem; without a ratio where both were measured with another state of the
-// cache. `noise`: how far two
-// runs of the same kernel differ, as a ratio - 1.
+// cache. `noise`: how far two runs of the same kernel differ, as a ratio - 1.
 ComparedRow compare_records(const Record& base, const Record& now, double threshold, double noise);
 
 // Throws std::runtime_error for what has not the schema inferometer.results/1.

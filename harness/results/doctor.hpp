@@ -42,7 +42,7 @@ enum class Severity : std::uint8_t {
 
 struct Finding {
   Severity severity = Severity::good;
-  std::string topic;     // "L2 clear"
+  std::string topic;     // "GPU cache clear"
   std::string sentence;  // what was found, and what to do
 };
 

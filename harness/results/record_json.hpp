@@ -1,4 +1,4 @@
-// Records, problems and environments as JSON: the fields of a results file (README, "Results").
+// Records, problems and environments as JSON: the fields of a results file (docs/results.md).
 #pragma once
 
 #include <string>

@@ -2,8 +2,7 @@
 //
 //   supervisor  {"type": "start", ...SessionConfig}      worker  {"type": "hello", "devices": {...}}
 //   supervisor  {"type": "row", ...SweepRow}             worker  {"type": "phase", "name": "measure"}, ...
-//                                                                {"type": "result", "record": {...}, "device_lost":
-//                                                                false}
+//                                                                {"type": "result", "record": {...}, ...RowOutcome}
 // The worker leaves when its end of the socket closes.
 #pragma once
 

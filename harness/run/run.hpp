@@ -20,8 +20,8 @@ struct RunOptions {
   std::uint64_t seed = 1;         // of every input
   int device = 0;                 // GPU ordinal
   std::vector<int> devices = {};  // several, a worker for each, instead of `device`
-  std::vector<std::string> argv =
-      {};  // the command line, as recorded_command.hpp has it; `reproduce` repeats its --set
+  // The command line, as recorded_command.hpp has it; `reproduce` repeats what a row depends on (row_commands.hpp).
+  std::vector<std::string> argv = {};
   std::optional<Against> against = std::nullopt;  // one device, no resume; the comparison follows the table
 };
 

@@ -60,7 +60,7 @@ SweepConfig read_config(const Cursor& root, const std::string& path);
 const Operator* read_operator(const Cursor& value);
 Condition read_condition(const Cursor& value, const Operator& op);
 
-// Names of variants from names and globs; `place(i)` is where pattern i stands.
+// Names of variants from names and globs, in the order of the patterns.
 std::vector<std::string> match_variants(const Operator& op, const std::vector<Cursor>& patterns);
 
 // --set, --variants, --filter and --quick, in the order in which they take effect: --quick, the others.

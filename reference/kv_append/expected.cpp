@@ -15,7 +15,7 @@ namespace {
 
 using Problem = KvAppendProblem;
 
-// With head_dim 128 the sample is a million keys at most: a few hundredths of a second of one core.
+// With head_dim 128 the sample is a million elements of K at most: a few hundredths of a second of one core.
 constexpr std::int64_t kMostTokens = 512;
 constexpr std::int64_t kMostHeads = 16;
 

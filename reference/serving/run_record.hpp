@@ -47,12 +47,10 @@ struct ServingRun {
 };
 
 // As one tensor of integers, none of them negative (all bits set is memory that nobody wrote):
-//   counts    [kServingCounts, kServingLimbs]    clock, the ledger's 18, ServingWork's and ServingTimes', in their
-//   order requests  [requests, kServingRequestFields]  outcome (0 refused, 1 completed), reused, recomputed,
-//   preemptions; in
-//                                                the order of the trace
-//   outputs   [outputs, 1 + kServingLimbs]       token, and its time in ns; one request behind the other; 0 where the
-//                                                request was refused
+//   counts    [kServingCounts, kServingLimbs]    clock, the ledger's 18, ServingWork's and ServingTimes' in order
+//   requests  [requests, kServingRequestFields]  outcome (0 refused, 1 completed), reused, recomputed, preemptions
+//   outputs   [outputs, 1 + kServingLimbs]       token and its time in ns; 0 where the request was refused
+// Requests are in the order of the trace, outputs one request's behind the other's.
 // A count has three limbs of 21 bits, the lowest first: exact as floats.
 inline constexpr std::int64_t kServingCounts = 29;
 inline constexpr std::int64_t kServingLimbs = 3;
