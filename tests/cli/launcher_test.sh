@@ -39,7 +39,7 @@ echo "${4#-D}" | sed 's/=/:BOOL=/' >"build/$preset/CMakeCache.txt"
 TOOL
 cat >"$tools/ninja" <<'TOOL'
 #!/usr/bin/env bash
-echo "ninja $3" >>"$CALLS"
+echo "ninja ${*:3}" >>"$CALLS"
 [ "${FAIL:-}" != ninja ] || {
   for i in 1 2 3 4 5 6 7; do echo "[$i/9] Building CXX object $i/error.cpp.o"; for j in 1 2 3 4 5 6; do echo "note $j"; done; done
   echo 'a.cpp:1:1: error: expected something else'
@@ -56,6 +56,7 @@ echo "ctest $*" >>"$CALLS"
 TOOL
 chmod +x "$tools"/*
 export CALLS="$work/calls" PATH="$tools:$PATH"
+unset CMAKE_BUILD_PARALLEL_LEVEL INFEROMETER_PRESET
 run() { : >"$CALLS"; (cd "$work" && "$project/inferometer" "$@") 2>"$work/err"; }
 
 output=$(INFEROMETER_CUDA=off run run 'my config.json' --quick)
@@ -68,6 +69,9 @@ check 'first call configures and builds' \
 
 INFEROMETER_CUDA=off run list >/dev/null
 check 'second call only asks ninja' 'ninja inferometer_app' "$(cat "$CALLS")"
+
+CMAKE_BUILD_PARALLEL_LEVEL=1 INFEROMETER_CUDA=off run list >/dev/null
+check 'CMake'"'"'s own variable says how many jobs a build may have' 'ninja inferometer_app -j 1' "$(cat "$CALLS")"
 
 INFEROMETER_CUDA=off run test -R judge
 check 'test builds all and passes ctest its arguments' \
