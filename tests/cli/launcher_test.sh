@@ -3,6 +3,8 @@
 set -uo pipefail
 
 launcher=$1
+export LC_ALL=C  # bash warns of a locale that is not there
+unset INFEROMETER_CUDA INFEROMETER_PRESET POSIXLY_CORRECT  # the caller may test another preset
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 failures=0
