@@ -11,6 +11,7 @@
 #include <optional>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "harness/measure/device.hpp"
 
@@ -102,7 +103,7 @@ std::size_t available_host_bytes(const std::string& root) {
   return std::min(meminfo_available(root), cgroup_available(root));
 }
 
-HostMemory::HostMemory() : available_at_start_(available_host_bytes()) {}
+HostMemory::HostMemory(std::string root) : root_(std::move(root)), available_at_start_(available_host_bytes(root_)) {}
 
 HostMemory::~HostMemory() {
   while (!blocks_.empty()) release(blocks_.begin()->first);
@@ -110,7 +111,7 @@ HostMemory::~HostMemory() {
 
 std::size_t HostMemory::free_bytes_locked() const {
   return saturating_difference(
-      std::min(available_host_bytes(), saturating_difference(available_at_start_, held_bytes_)), kReserveBytes);
+      std::min(available_host_bytes(root_), saturating_difference(available_at_start_, held_bytes_)), kReserveBytes);
 }
 
 std::size_t HostMemory::free_bytes() const {
@@ -125,7 +126,7 @@ void* HostMemory::allocate(std::size_t bytes) {
   const bool huge = bytes >= kHugePageBytes;  // then whole ones
   const std::size_t mapped = round_up(std::max<std::size_t>(bytes, 1), huge ? kHugePageBytes : kPageBytes);
   void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw OutOfMemory("host memory (mmap)", bytes, free);
+  if (memory == MAP_FAILED) throw OutOfMemory("host memory (mmap; is there a limit, `ulimit -v`?)", bytes, free);
   if (huge && madvise(memory, mapped, MADV_HUGEPAGE) != 0 && errno != EINVAL) {  // EINVAL: a kernel without them
     const std::error_code error(errno, std::generic_category());
     munmap(memory, mapped);

@@ -16,7 +16,7 @@ std::size_t available_host_bytes(const std::string& root = "");
 // stand in the timings. Thread-safe.
 class HostMemory {
  public:
-  HostMemory();
+  explicit HostMemory(std::string root = {});  // see available_host_bytes
   ~HostMemory();
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
@@ -31,6 +31,7 @@ class HostMemory {
  private:
   std::size_t free_bytes_locked() const;
 
+  const std::string root_;
   mutable std::mutex mutex_;
   std::map<void*, std::size_t> blocks_;
   std::size_t held_bytes_ = 0;

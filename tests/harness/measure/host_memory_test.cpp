@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "harness/measure/cpu_cache.hpp"
+#include "harness/measure/cpu_ceilings.hpp"
 #include "harness/measure/device.hpp"
 #include "tests/support/catch.hpp"
 
@@ -26,6 +28,9 @@ class FakeRoot {
   FakeRoot(const FakeRoot&) = delete;
   FakeRoot& operator=(const FakeRoot&) = delete;
 
+  void write_available(std::size_t kibibytes) const {
+    write("proc/meminfo", "MemAvailable: " + std::to_string(kibibytes) + " kB\n");
+  }
   void write(const std::string& file, const std::string& text) const {
     fs::create_directories((path_ / file).parent_path());
     std::ofstream(path_ / file) << text;
@@ -37,6 +42,7 @@ class FakeRoot {
 };
 
 constexpr std::size_t kMeminfoAvailable = std::size_t{4000} * 1024;
+constexpr std::size_t kPlentyKibibytes = 400'000;
 
 }  // namespace
 
@@ -77,7 +83,9 @@ TEST_CASE("host memory: a version 1 group's limit counts", "[measure][host_memor
 }
 
 TEST_CASE("host memory: blocks are aligned, writable to the last byte, and given back", "[measure][host_memory]") {
-  HostMemory memory;
+  const FakeRoot root;  // of the real one other programs take and give some meanwhile
+  root.write_available(kPlentyKibibytes);
+  HostMemory memory(root.path());
   const std::size_t before = memory.free_bytes();
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{4097}, (std::size_t{2} << 20) + 1}) {
     CAPTURE(bytes);
@@ -88,15 +96,17 @@ TEST_CASE("host memory: blocks are aligned, writable to the last byte, and given
     CHECK((bytes == 0 || block[bytes - 1] == 0x5a));
     CHECK(memory.free_bytes() < before);
     memory.release(block);
+    CHECK(memory.free_bytes() == before);
   }
 }
 
 TEST_CASE("host memory: memory that is promised but not yet touched is not promised twice", "[measure][host_memory]") {
-  HostMemory memory;
+  const FakeRoot root;
+  root.write_available(kPlentyKibibytes);
+  HostMemory memory(root.path());
   const std::size_t half = memory.free_bytes() / 2;
   void* const first = memory.allocate(half);
-  const std::size_t left = memory.free_bytes();
-  CHECK(left <= half + half / 8);  // other programs may take or give some meanwhile
+  CHECK(memory.free_bytes() <= half);
   try {
     memory.release(memory.allocate(2 * half));
     FAIL("three halves were promised");
@@ -105,4 +115,26 @@ TEST_CASE("host memory: memory that is promised but not yet touched is not promi
     CHECK(error.free_bytes() < 2 * half);
   }
   memory.release(first);
+}
+
+TEST_CASE("host memory: what other programs take meanwhile is not given", "[measure][host_memory]") {
+  const FakeRoot root;
+  root.write_available(kPlentyKibibytes);
+  HostMemory memory(root.path());
+  const std::size_t before = memory.free_bytes();
+  root.write_available(kPlentyKibibytes / 2);
+  CHECK(memory.free_bytes() == before - kPlentyKibibytes / 2 * 1024);
+  CHECK_THROWS_AS(memory.allocate(before), OutOfMemory);
+}
+
+TEST_CASE("host memory: without room to clear the caches arithmetic alone has a ceiling", "[measure][host_memory]") {
+  const FakeRoot root;
+  root.write_available(kPlentyKibibytes);
+  HostMemory memory(root.path());
+  CpuCacheClear cache(memory, std::size_t{kPlentyKibibytes} << 10, 1);
+  const Ceilings ceilings = measure_cpu_ceilings(cache, 1);
+  CHECK(ceilings.f32_flops_per_s.value_or(0) > 0);
+  CHECK_FALSE(ceilings.read_bytes_per_s);
+  CHECK_FALSE(ceilings.copy_bytes_per_s);
+  CHECK_THROWS_AS(cache.clear(), OutOfMemory);  // so does a row that is to be cold
 }
