@@ -1,12 +1,15 @@
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <utility>
 #include <vector>
 
@@ -30,12 +33,38 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// On a shared machine other work may spoil a measurement: one good one in five is enough.
+// On a shared machine other work may spoil a measurement, and on a crowded one most of them: one good one is enough.
 template <class Measure, class Good>
-auto one_of_five(const Measure& measure, const Good& good) {
+auto one_of_many(const Measure& measure, const Good& good) {
   auto result = measure();
-  for (int attempt = 1; attempt < 5 && !good(result); ++attempt) result = measure();
+  for (int attempt = 1; attempt < 50 && !good(result); ++attempt) result = measure();
   return result;
+}
+
+// Of all threads so far; other programs hardly move it.
+double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+long preemptions() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
+}
+
+// Multiply-adds a second, each of which waits for the one before it: the fastest of some passes shorter than a
+// scheduler's slice.
+double dependent_flops_per_s() {
+  constexpr int kSteps = 50'000;
+  volatile float source = 0.5F;
+  const float factor = source;
+  double best = 0;
+  for (int pass = 0; pass < 100; ++pass) {
+    const auto start = std::chrono::steady_clock::now();
+    float value = source;
+    for (int step = 0; step < kSteps; ++step) value = value * factor + factor;
+    source = value / value / 2;
+    best = std::max(best, 2 * kSteps / seconds_since(start));
+  }
+  return best;
 }
 
 // One word a cache line: instructions must not hide the memory, not even those that sanitizers add.
@@ -49,7 +78,7 @@ std::uint64_t sum_of_lines(const std::vector<std::uint64_t>& words) {
 
 TEST_CASE("cpu device: both estimators give the time of a launch of known length", "[measure][cpu]") {
   const auto device = make_cpu_device(1);
-  const Timing timing = one_of_five(
+  const Timing timing = one_of_many(
       [&] {
         return device->time([](int, const Launch&) { busy_for(200us); }, 1,
                             {.cache = CacheMode::warm, .max_seconds = 0.4});
@@ -82,23 +111,28 @@ TEST_CASE("cpu device: a timing says that other work took the processor in its s
   }
   const auto device = make_cpu_device(1);
   // How the system shares the processor out is its affair: on a busy machine slices may fall between samples.
-  Timing timing;
-  for (int attempt = 0; attempt < 10 && timing.isolated.flags.empty(); ++attempt)
-    timing = device->time([](int, const Launch&) { busy_for(10ms); }, 1,
-                          {.cache = CacheMode::warm, .max_seconds = 1.0, .relative_ci = 0});
+  const long before = preemptions();
+  const Timing timing = one_of_many(
+      [&] {
+        return device->time([](int, const Launch&) { busy_for(10ms); }, 1,
+                            {.cache = CacheMode::warm, .max_seconds = 1.0, .relative_ci = 0});
+      },
+      [&](const Timing& taken) { return !taken.isolated.flags.empty() || preemptions() == before; });
   kill(rival, SIGKILL);
   waitpid(rival, nullptr, 0);
   sched_setaffinity(0, sizeof all, &all);
+  if (preemptions() == before) {
+    WARN("this system does not tell when a thread loses its processor");
+    return;
+  }
   CHECK(timing.isolated.flags == std::vector<std::string>{"interrupted"});
 }
 
 TEST_CASE("cpu device: clearing a large cache counts in the seconds allowed", "[measure][cpu]") {
   const auto device = make_cpu_device(0);
-  const auto start = std::chrono::steady_clock::now();
+  // Without it, all samples together would take 2 ms.
   const Timing timing = device->time([](int, const Launch&) { busy_for(1us); }, 1,
-                                     {.max_samples = 1'000'000, .max_seconds = 0.3, .relative_ci = 0});
-  // 0.3 s of measuring, 0.2 s for the empty launch, and the first touch of the clearing buffer, on a busy machine.
-  CHECK(seconds_since(start) < 5);
+                                     {.max_samples = 2000, .max_seconds = 0.3, .relative_ci = 0});
   CHECK(timing.isolated.stop_reason == "max_seconds");
   CHECK(timing.isolated.samples >= 1);
 }
@@ -107,7 +141,7 @@ TEST_CASE("cpu device: a launch that does nothing is suspect", "[measure][cpu]")
   const auto device = make_cpu_device(1);
   for (const CacheMode cache : {CacheMode::cold, CacheMode::warm}) {
     const Timing timing =
-        one_of_five([&] { return device->time([](int, const Launch&) {}, 1, {.cache = cache, .max_seconds = 0.2}); },
+        one_of_many([&] { return device->time([](int, const Launch&) {}, 1, {.cache = cache, .max_seconds = 0.2}); },
                     [](const Timing& one) { return one.suspect; });
     CAPTURE(timing.isolated.median_ns);
     CHECK(timing.suspect);
@@ -163,7 +197,7 @@ TEST_CASE("cpu device: it rests before each estimator, and not in the seconds of
     busy_for(1ms);
     last = std::chrono::steady_clock::now();
   };
-  const Timing timing = one_of_five(
+  const Timing timing = one_of_many(
       [&] {
         before_rest.clear();
         launches = 0;
@@ -193,10 +227,10 @@ TEST_CASE("cpu device: what a launch throws reaches the caller", "[measure][cpu]
 
 TEST_CASE("cpu device: a cold read takes longer than a warm one", "[measure][cpu]") {
   const auto device = make_cpu_device(0);
-  const std::vector<std::uint64_t> words(device->cache_bytes() / 64, 3);  // an eighth of the last-level cache
+  const std::vector<std::uint64_t> words(1 << 14, 3);  // they fit the caches that other processors do not share
   std::uint64_t sum = 0;
   const auto read = [&](int, const Launch&) { sum += sum_of_lines(words); };
-  const auto [cold, warm] = one_of_five(
+  const auto [cold, warm] = one_of_many(
       [&] {
         return std::pair(device->time(read, 1, {.max_samples = 100, .max_seconds = 1}),
                          device->time(read, 1, {.cache = CacheMode::warm, .max_samples = 1000, .max_seconds = 1}));
@@ -209,14 +243,20 @@ TEST_CASE("cpu device: a cold read takes longer than a warm one", "[measure][cpu
 TEST_CASE("cpu device: ceilings are rates that a machine can have, measured in little time", "[measure][cpu]") {
   const auto device = make_cpu_device(0);
   device->measure_ceilings();  // first touch of the buffer
-  const auto [ceilings, seconds] = one_of_five(
+  // A dependent chain of scalar multiply-adds takes 4 cycles or more for each; vectors and independent accumulators
+  // must be far above it.
+  double seconds = 0;
+  double chain = 0;
+  const Ceilings ceilings = one_of_many(
       [&] {
-        const auto start = std::chrono::steady_clock::now();
+        const double start = processor_seconds();
         const Ceilings measured = device->measure_ceilings();
-        return std::pair(measured, seconds_since(start));
+        seconds = processor_seconds() - start;
+        chain = dependent_flops_per_s();
+        return measured;
       },
-      [](const auto& both) { return both.second < 3 && both.first.f32_flops_per_s > 4e9; });
-  CHECK(seconds < 3);  // 0.3 s on an idle machine
+      [&](const Ceilings& one) { return one.f32_flops_per_s > 4 * chain; });
+  CHECK(seconds < 3 * device->launch().threads);  // 0.3 s on an idle machine
   REQUIRE(ceilings.read_bytes_per_s);
   REQUIRE(ceilings.copy_bytes_per_s);
   REQUIRE(ceilings.f32_flops_per_s);
@@ -225,9 +265,7 @@ TEST_CASE("cpu device: ceilings are rates that a machine can have, measured in l
   CHECK(*ceilings.read_bytes_per_s < 1e13);
   CHECK(*ceilings.copy_bytes_per_s > 1e8);
   CHECK(*ceilings.copy_bytes_per_s < 1e13);
-  // A dependent chain of scalar multiply-adds, 4 or 5 cycles each, runs near 1 GFLOP/s on one core; vectors and
-  // independent accumulators must be far above it even on a shared machine.
-  CHECK(*ceilings.f32_flops_per_s > 4e9);
+  CHECK(*ceilings.f32_flops_per_s > 4 * chain);
 }
 
 TEST_CASE("cpu device: noise is measured and finite", "[measure][cpu]") {
