@@ -37,7 +37,7 @@ std::string sampler_path() {
 [[noreturn]] void become_peer(pid_t parent, int socket, const char* folder, char* const* words) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(EXIT_FAILURE);
-  signal(SIGINT, SIG_IGN);  // Ctrl-C reaches the whole group; the supervisor decides
+  for (const int stop : {SIGINT, SIGTERM}) signal(stop, SIG_IGN);  // they reach the whole group; the supervisor decides
   if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0 || chdir(folder) != 0) _exit(EXIT_FAILURE);
   execvp(words[0], words);
   _exit(errno == ENOENT ? kNotFound : EXIT_FAILURE);

@@ -30,8 +30,8 @@ constexpr std::chrono::seconds kGrace{10};  // a killed process is gone by then,
 // In the child, between fork and exec: calls that are safe there, and no others.
 [[noreturn]] void become_worker(pid_t supervisor, int socket, int output, const char* socket_text) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != supervisor) _exit(EXIT_FAILURE);  // it died before the line above
-  signal(SIGINT, SIG_IGN);                           // Ctrl-C reaches the whole group; the supervisor decides
+  if (getppid() != supervisor) _exit(EXIT_FAILURE);                // it died before the line above
+  for (const int stop : {SIGINT, SIGTERM}) signal(stop, SIG_IGN);  // they reach the whole group; the supervisor decides
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   dup2(null, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);  // standard output belongs to the result table

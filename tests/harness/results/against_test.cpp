@@ -138,7 +138,7 @@ TEST_CASE("against: each row has its verdict, by the counterpart or by the file"
 TEST_CASE("against: a run measures in turn, prints verdicts and exits as compare does", "[run][against][worker]") {
   const ScratchFolder folder;
   const Sweep old = copy_sweep({{.variant = "cpu.chatty", .n = 4096}});
-  REQUIRE(run_in_child(old, {.output = folder / "old.json"}).exit_code == 0);
+  REQUIRE(run_in_child(old, {.output = folder / "old.json"}).ended_well());
   Sweep slow = copy_sweep({{.n = 4096}});
   slow.rows[0].id = "new";
   slow.rows[0].baseline_id.clear();
@@ -148,6 +148,6 @@ TEST_CASE("against: a run measures in turn, prints verdicts and exits as compare
   INFO(result.err << result.out);
   CHECK(result.out.find("Against old.json; 1 of the rows were measured in turn") != std::string::npos);
   CHECK(result.out.find("cpu.right over cpu.chatty") != std::string::npos);
-  CHECK(result.exit_code == 0);
+  CHECK(result.ended_well());
   CHECK(read_json(folder / "new.json").at("rows").size() == 1);  // the counterpart is not among them
 }

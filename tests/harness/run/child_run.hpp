@@ -132,6 +132,14 @@ struct ChildResult {
   int exit_code = -1;  // 128 + signal where one killed it
   std::string out;
   std::string err;
+
+  // As was_measured for the rows of its table: where some are suspect and none is worse, 1 is a matter of timing.
+  bool ended_well() const {
+    const auto holds = [&](const std::string& word) { return out.find(word) != std::string::npos; };
+    const bool failed = holds("incorrect") || holds("crashed") || holds("timed_out") || holds("out_of_memory") ||
+                        holds("error: ") || err.find("cannot write") != std::string::npos;
+    return exit_code == 0 || (exit_code == 1 && holds("suspect: ") && !failed);
+  }
 };
 
 // A run under way. `before` is called in the child first.
@@ -178,9 +186,9 @@ class ChildRun {
   }
 
   static void wait_until(const std::function<bool()>& condition) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(10);  // on a crowded machine too
     while (!condition()) {
-      if (std::chrono::steady_clock::now() > deadline) FAIL("waited 60 s in vain");
+      if (std::chrono::steady_clock::now() > deadline) FAIL("waited 10 minutes in vain");
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   }

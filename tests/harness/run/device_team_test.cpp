@@ -22,7 +22,7 @@ class Rendezvous {
     std::unique_lock lock(mutex_);
     if (++here_ % devices_ == 0) all_here_.notify_all();
     const int round = (here_ + devices_ - 1) / devices_;
-    return all_here_.wait_for(lock, std::chrono::seconds(20), [&] { return here_ >= round * devices_; });
+    return all_here_.wait_for(lock, std::chrono::minutes(10), [&] { return here_ >= round * devices_; });
   }
 
  private:
