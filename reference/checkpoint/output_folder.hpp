@@ -36,19 +36,20 @@ class OutputFolder {
   std::string path_;
 };
 
-// Unless kept, removes a journal (null: none) and a folder (empty: none) that a run has made. The writer of the weights
-// does so for its own file.
+// Unless kept, removes a folder (empty: none) that a run has made, and its journal once that is the run's own. The
+// writer of the weights does so for its own file.
 class LeftBehind {
  public:
-  LeftBehind(QuantizeJournal* journal, std::string folder) : journal_(journal), folder_(std::move(folder)) {}
+  explicit LeftBehind(std::string folder) : folder_(std::move(folder)) {}
   ~LeftBehind();
   LeftBehind(const LeftBehind&) = delete;
   LeftBehind& operator=(const LeftBehind&) = delete;
 
+  void owns(QuantizeJournal& journal) { journal_ = &journal; }
   void keep() { kept_ = true; }
 
  private:
-  QuantizeJournal* journal_;
+  QuantizeJournal* journal_ = nullptr;
   std::string folder_;
   bool kept_ = false;
 };

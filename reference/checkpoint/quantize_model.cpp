@@ -121,7 +121,7 @@ Json ModelQuantization::run(const Progress& progress) {
   const QuantizerClock clock;
   const bool made_folder = folder_.make();
   QuantizeJournal journal(folder_.journal_path());
-  LeftBehind left(request_.resume ? nullptr : &journal, made_folder ? request_.output : "");
+  LeftBehind left(made_folder ? request_.output : "");
   SafetensorsWriter writer(folder_.weights_path(), plan(), {{"format", "pt"}},
                            request_.resume ? SafetensorsWriter::Start::resume : SafetensorsWriter::Start::fresh);
   std::map<std::size_t, Json> done;
@@ -129,6 +129,7 @@ Json ModelQuantization::run(const Progress& progress) {
     writer.keep();  // what an earlier run did stays, whatever happens to this one
     done = journal.go_on(fingerprint());
   } else {
+    left.owns(journal);  // not before: until the writer holds its lock, it may be another run's
     journal.begin(fingerprint());
   }
   for (const std::string& name : copied_) {

@@ -215,6 +215,22 @@ TEST_CASE("quantize: an interrupted run is gone on with, to the same bytes", "[c
   CHECK_THROWS_WITH(ModelQuantization(made), contains_text("is there already"));
 }
 
+TEST_CASE("quantize: of two into one folder at once the second is refused, and leaves the first its journal",
+          "[checkpoint]") {
+  const ScratchFolder folder;
+  write_model(folder, llama_block());
+  const QuantizeRequest made = request(folder, QuantizationMethod::gptq, kGptqFormat);
+  ModelQuantization second(made);  // looks at the folder while the first has not begun yet
+  const Json interrupted = ModelQuantization(made).run([&](const std::vector<Json>&) {
+    CHECK_THROWS_WITH(second.run(&go_on), contains_text("another program is writing it"));
+    return false;
+  });
+  CHECK(interrupted.is_null());
+  QuantizeRequest rest = made;
+  rest.resume = true;
+  CHECK(quantize(rest).at("layers").size() == 4);
+}
+
 TEST_CASE("quantize: bad input is refused by its name before anything is written", "[checkpoint]") {
   const auto refused = [](const std::vector<TestTensor>& tensors, const QuantizationMethod method,
                           const WeightFormat& format, const auto& change) {
