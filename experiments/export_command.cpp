@@ -43,7 +43,7 @@ int export_results(const Typed& typed) {
     results.push_back(read_results(path));
     try {
       require_results(results.back());
-    } catch (const std::runtime_error& error) {
+    } catch (const std::exception& error) {
       throw ConfigError("export: " + path + ": " + error.what());
     }
   }
@@ -51,7 +51,7 @@ int export_results(const Typed& typed) {
   std::string text;
   try {
     text = format.write(results);
-  } catch (const Json::exception& error) {
+  } catch (const std::exception& error) {  // of the JSON library, or of who looked for a value
     throw ConfigError("export: " + joined(typed.files) + ": a results file lacks what it should have: " + error.what());
   }
   put_text("export", typed.output, text);

@@ -25,8 +25,19 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kWrongUse = 2;
 
+// Without the tags that the JSON library puts before its own sentences: "[json.exception.type_error.302] ".
+std::string without_tags(std::string sentence) {
+  constexpr std::string_view kTag = "[json.exception.";
+  for (std::size_t tag = 0; (tag = sentence.find(kTag, tag)) != std::string::npos;) {
+    const std::size_t end = sentence.find("] ", tag);
+    if (end == std::string::npos) break;
+    sentence.erase(tag, end + 2 - tag);
+  }
+  return sentence;
+}
+
 int complain(const std::string& sentence, int exit_code) {
-  std::cerr << "inferometer: " << sentence << '\n';
+  std::cerr << "inferometer: " << without_tags(sentence) << '\n';
   return exit_code;
 }
 

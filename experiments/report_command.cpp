@@ -8,6 +8,7 @@
 
 #include "experiments/command.hpp"
 #include "experiments/text_output.hpp"
+#include "harness/operator/nearest_word.hpp"
 #include "harness/results/html/report.hpp"
 #include "harness/results/markdown.hpp"
 #include "harness/sweep/json_reader.hpp"
@@ -60,6 +61,8 @@ int report(const Typed& typed) {
   std::string text;
   try {
     text = typed.html() ? html_report(results, built_in_parts()) : markdown_report(results);
+  } catch (const Json::exception& error) {
+    throw ConfigError("report: " + joined(typed.files) + ": a results file lacks what it should have: " + error.what());
   } catch (const std::runtime_error& error) {
     throw ConfigError("report: " + std::string(error.what()));
   }

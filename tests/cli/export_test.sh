@@ -44,6 +44,10 @@ expect 2 'kept.json is a results file' export "${results[0]}" --format csv -o ke
 expect 2 'cannot write' export "${results[0]}" --format csv -o /proc/out.csv
 echo '{"schema": "inferometer.results/1", "rows": [{}], "environment": {}}' >empty.json
 for format in csv junit google-benchmark nvbench; do expect 2 'lacks what it should have' export empty.json --format "$format"; done
+sed 's/"max_sm_mhz": *[0-9]*/"max_sm_mhz": "NaN"/' "${results[0]}" >words.json
+sed 's/"schema": *"[^"]*"/"schema": []/' "${results[1]}" >schema.json
+for format in csv nvbench; do expect 2 'schema.json: .*must be string' export schema.json --format "$format"; done
+expect 2 'words.json: .*expected a whole number in range, got "NaN"' export words.json --format nvbench
 
 echo
 echo "$failures failures"

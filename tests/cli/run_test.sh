@@ -155,6 +155,10 @@ echo '{"rows": 1e999}' >large_number.json
 expect 2 'large_number.json' report large_number.json
 sed 's|"rows": \[|"rows": null, "other": [|' out.json >null_rows.json
 expect 2 'null_rows.json.*rows must be a list' report null_rows.json
+for key in speedup speedup_ci problem check; do
+  sed "s|\"$key\":|\"other\":|" out.json >lacks.json
+  expect 2 "lacks.json.*'$key'" report lacks.json -o lacks.html
+done
 grep -q '"schema": "inferometer.results/1"' out.json || fail 'report' 'it overwrote its source'
 
 # Output that does not arrive is a failure; a stream that is closed is not taken by a file.
@@ -165,9 +169,9 @@ for arguments in --help 'list operators' 'report out.json' 'run tiny.json --dry-
   [ "$code" = 1 ] || fail "$arguments >/dev/full" "exit code $code instead of 1"
   grep -q 'standard output could not be written' <<<"$message" || fail "$arguments >/dev/full" "it said: $message"
 done
-"$program" run tiny.json -o closed_out.json --quiet >&- 2>closed.err || fail 'closed stdout' "$(cat closed.err)"
-"$program" run tiny.json -o closed_err.json >/dev/null 2>&- || fail 'closed stderr' "exit code $?"
-"$program" run tiny.json -o closed_all.json <&- >&- 2>&- || fail 'all streams closed' "exit code $?"
+"$program" run tiny.json -o closed_out.json --quiet "${one_sample[@]}" >&- 2>closed.err || fail 'closed stdout' "$(cat closed.err)"
+"$program" run tiny.json -o closed_err.json "${one_sample[@]}" >/dev/null 2>&- || fail 'closed stderr' "exit code $?"
+"$program" run tiny.json -o closed_all.json "${one_sample[@]}" <&- >&- 2>&- || fail 'all streams closed' "exit code $?"
 for file in closed_out.json closed_err.json closed_all.json; do
   [ "$(measured_rows "$file")" = 8 ] || fail "$file" 'lacks 8 measured rows'
 done
@@ -185,7 +189,7 @@ cat >slow.json <<'JSON'
 JSON
 "$program" run slow.json -o slow.out --quiet >slow.log 2>&1 &
 child=$!
-for _ in $(seq 600); do  # until two rows are in the journal, after its header
+for _ in $(seq 6000); do  # until two rows are in the journal, after its header
   [ "$(wc -l 2>/dev/null <slow.outl)" -ge 3 ] 2>/dev/null && break
   sleep 0.1
 done
