@@ -88,7 +88,7 @@ while IFS= read -r line; do
     *) continue ;;
   esac
   ran=$((ran + 1))
-  timeout 120 "$program" "${words[@]}" >said 2>&1 </dev/null
+  timeout 600 "$program" "${words[@]}" >said 2>&1 </dev/null
   case $? in 0 | 1 | 3) ;; *) fail "$line" "$(cat said)" ;; esac  # 1, 3: slower or suspect rows, a matter of timing
 done < <(cd -- "$project" && commands | grep '^README.md:')
 [ "$ran" -ge 6 ] || fail 'README.md' "only $ran of its commands were run"

@@ -4,7 +4,7 @@ set -uo pipefail
 
 launcher=$1
 export LC_ALL=C  # bash warns of a locale that is not there
-unset INFEROMETER_CUDA INFEROMETER_PRESET POSIXLY_CORRECT  # the caller may test another preset
+unset INFEROMETER_CUDA INFEROMETER_PRESET CMAKE_BUILD_PARALLEL_LEVEL POSIXLY_CORRECT  # the caller may test another preset
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 failures=0
@@ -58,7 +58,6 @@ echo "ctest $*" >>"$CALLS"
 TOOL
 chmod +x "$tools"/*
 export CALLS="$work/calls" PATH="$tools:$PATH"
-unset CMAKE_BUILD_PARALLEL_LEVEL INFEROMETER_PRESET
 run() { : >"$CALLS"; (cd "$work" && "$project/inferometer" "$@") 2>"$work/err"; }
 
 output=$(INFEROMETER_CUDA=off run run 'my config.json' --quick)

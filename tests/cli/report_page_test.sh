@@ -23,7 +23,7 @@ grep -q 'no charts' page.html && exit 77  # a build without Chart.js
 
 # --no-sandbox: a browser started by root has none.
 look() {
-  timeout 120 "$browser" --headless --no-sandbox --disable-gpu --no-first-run --user-data-dir="$work/profile" \
+  timeout 600 "$browser" --headless --no-sandbox --disable-gpu --no-first-run --user-data-dir="$work/profile" \
     --host-resolver-rules='MAP * ~NOTFOUND' --virtual-time-budget=20000 --enable-logging=stderr "$@" "file://$work/driven.html" 2>browser.log
 }
 for size in 1280,1600 380,1600; do

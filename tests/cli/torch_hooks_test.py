@@ -108,7 +108,7 @@ class TorchPeer(unittest.TestCase):
             file.write("__version__ = '2.4.1+cpu'\n")
         environment = {**os.environ, "PYTHONPATH": self.packages, "PYTHONDONTWRITEBYTECODE": "1"}
         adapter = subprocess.run([sys.executable, os.path.join(PEERS, "torch_peer.py")], env=environment,
-                                 stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True)
+                                 stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=True)
         self.assertEqual(json.loads(adapter.stdout),
                          {"type": "missing", "reason": "torch must be 2.5 or newer, this is 2.4.1+cpu"})
 

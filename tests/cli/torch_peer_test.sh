@@ -31,7 +31,7 @@ JSON
 # right CONFIG ROWS: so many rows are right, and the others unsupported. A busy machine may leave a time too uncertain.
 right() {
   local said passed failed
-  said=$(timeout 300 "$program" run "$1.json" -o "$1.out.json" --quiet 2>&1)
+  said=$(timeout 1200 "$program" run "$1.json" -o "$1.out.json" --quiet 2>&1)
   passed=$(grep -cE '"status": "(ok|suspect)"' "$1.out.json")
   failed=$(grep '"status": "' "$1.out.json" | grep -cvE '"(ok|suspect|unsupported)"')
   [ "$passed, $failed" = "$2, 0" ] || fail "$1" "$passed rows are right instead of $2, $failed failed; it said: $said"
