@@ -2,8 +2,8 @@
 #include <iostream>
 #include <memory>
 
-#include "experiments/aligned.hpp"
 #include "experiments/command.hpp"
+#include "harness/results/aligned.hpp"
 #include "harness/results/build_info.hpp"
 #include "harness/results/doctor.hpp"
 #include "harness/results/terminal.hpp"

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <string>
 
-#include "experiments/aligned.hpp"
+#include "harness/results/aligned.hpp"
 #include "harness/results/record_json.hpp"
 
 namespace inferometer {

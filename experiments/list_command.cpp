@@ -4,11 +4,11 @@
 #include <memory>
 #include <system_error>
 
-#include "experiments/aligned.hpp"
 #include "experiments/command.hpp"
 #include "experiments/project.hpp"
 #include "harness/operator/nearest_word.hpp"
 #include "harness/operator/registry.hpp"
+#include "harness/results/aligned.hpp"
 #include "harness/results/record_json.hpp"
 #include "harness/sweep/sweep.hpp"
 

@@ -16,6 +16,7 @@
 #include "harness/operator/nearest_word.hpp"
 #include "harness/peer/peer_registry.hpp"
 #include "harness/results/build_info.hpp"
+#include "harness/run/exit_code.hpp"
 #include "harness/run/worker.hpp"
 #include "harness/sweep/sweep.hpp"
 
@@ -23,7 +24,6 @@ namespace inferometer {
 namespace {
 
 constexpr int kFailed = 1;
-constexpr int kWrongUse = 2;
 
 // Without the tags that the JSON library puts before its own sentences: "[json.exception.type_error.302] ".
 std::string without_tags(std::string sentence) {

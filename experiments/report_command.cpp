@@ -1,5 +1,4 @@
 // inferometer report: results files as an HTML page or as Markdown tables.
-#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -7,11 +6,11 @@
 #include <system_error>
 
 #include "experiments/command.hpp"
+#include "experiments/results_input.hpp"
 #include "experiments/text_output.hpp"
 #include "harness/operator/nearest_word.hpp"
 #include "harness/results/html/report.hpp"
 #include "harness/results/markdown.hpp"
-#include "harness/sweep/json_reader.hpp"
 #include "harness/sweep/sweep.hpp"
 
 namespace inferometer {
@@ -27,8 +26,6 @@ struct Typed {
   // The name of the output says what it is: a page where it is called so, else tables.
   bool html() const { return !markdown && (output.ends_with(".html") || output.ends_with(".htm")); }
 };
-
-constexpr std::size_t kMaxResultsBytes = std::size_t{1} << 30;
 
 // The report replaces an earlier one, and no other file.
 void check_output(const Typed& typed) {
@@ -55,8 +52,7 @@ int report(const Typed& typed) {
   std::vector<NamedResults> results;
   for (const std::string& path : typed.files) {
     const fs::path source = typed.output.empty() ? fs::path(path) : fs::absolute(path).lexically_relative(folder);
-    results.push_back(
-        {source.generic_string(), read_json(read_text_file(path, kMaxResultsBytes, "results file"), path)});
+    results.push_back({source.generic_string(), read_results(path)});
   }
   std::string text;
   try {

@@ -44,12 +44,6 @@ IsolatedTiming combined(const IsolatedTiming& a, const IsolatedTiming& b) {
   return both;
 }
 
-std::vector<Record> records_in(const Json& results) {
-  std::vector<Record> records;
-  for (const Json& row : results.at("rows")) records.push_back(record_from_json(row));
-  return records;
-}
-
 bool is_built(const Record& record) {
   const Variant* variant = find_variant(record.operator_name, record.variant);
   return variant != nullptr && variant->not_built.empty();
@@ -61,7 +55,7 @@ std::map<std::string, SweepRow> rows_to_interleave(const Sweep& sweep, const Jso
   require_results(base);
   std::set<std::string> held;
   std::map<std::string, std::vector<Record>> by_problem;
-  for (Record& record : records_in(base)) {
+  for (Record& record : records_of(base)) {
     held.insert(record.id);
     if (!has_timing(record.status) || !is_built(record)) continue;
     by_problem[record.operator_name + " " + to_string(record.problem)].push_back(std::move(record));
@@ -112,7 +106,7 @@ Comparison compare_against(const Against& against, const Json& results, const Re
       if (wanted(text_from(row.at("id")))) rows.push_back(std::move(row));
     file["rows"] = std::move(rows);
   };
-  const std::vector<Record> records = records_in(results);
+  const std::vector<Record> records = records_of(results);
   keep(base, [&](const std::string& id) { return measured.contains(id); });
   keep(now, [&](const std::string& id) { return !interleaved.contains(id); });
   Comparison comparison = compare_results(base, now, against.threshold);

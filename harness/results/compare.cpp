@@ -9,6 +9,7 @@
 
 #include "harness/operator/registry.hpp"
 #include "harness/results/record_json.hpp"
+#include "harness/results/results_file.hpp"
 #include "harness/results/shown_fields.hpp"
 #include "harness/results/status.hpp"
 
@@ -23,12 +24,6 @@ std::string key_of(const Record& record) {
       if (field_in(fields, field.name) == nullptr) fields.emplace_back(field.name, field.default_value);
   std::sort(fields.begin(), fields.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   return record.operator_name + ' ' + record.variant + ' ' + to_line(fields_json(fields));
-}
-
-std::vector<Record> records_of(const Json& json) {
-  std::vector<Record> records;
-  for (const Json& row : json.at("rows")) records.push_back(record_from_json(row));
-  return records;
 }
 
 // Says where the two differ in something that times depend on.
@@ -118,8 +113,8 @@ void compare_times(ComparedRow& row, double threshold, double noise) {
 }  // namespace
 
 void require_results(const Json& json) {
-  if (!json.is_object() || text_from(json.value("schema", Json(nullptr))) != "inferometer.results/1")
-    throw std::runtime_error("is no results file (its \"schema\" must be \"inferometer.results/1\")");
+  if (!json.is_object() || text_from(json.value("schema", Json(nullptr))) != kResultsSchema)
+    throw std::runtime_error("is no results file (its \"schema\" must be \"" + std::string(kResultsSchema) + "\")");
 }
 
 ComparedRow compare_records(const Record& base, const Record& now, double threshold, double noise) {

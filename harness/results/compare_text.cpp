@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "harness/results/aligned.hpp"
 #include "harness/results/markdown_text.hpp"
 #include "harness/results/shown_fields.hpp"
 #include "harness/results/status.hpp"
@@ -57,20 +58,6 @@ Cells cells_of(const ComparedRow& row, const std::vector<std::string>& varying) 
           row.verdict == Verdict::failed ? row.now->reason : ""};
 }
 
-std::string aligned_table(const std::vector<Cells>& lines) {
-  std::vector<std::size_t> widths(lines.front().size());
-  for (const Cells& line : lines)
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], columns_of(line[i]));
-  std::string text;
-  for (const Cells& line : lines) {
-    std::string one;
-    for (std::size_t i = 0; i < line.size(); ++i)
-      one += line[i] + std::string(widths[i] - columns_of(line[i]) + 2, ' ');
-    text += one.substr(0, one.find_last_not_of(' ') + 1) + '\n';
-  }
-  return text;
-}
-
 std::string counts(const Comparison& comparison) {
   std::string text;
   for (const Verdict verdict : kOrder) {
@@ -112,7 +99,7 @@ std::string comparison_text(const Comparison& comparison, const CompareText& how
       text += "\n";
     } else {
       lines.insert(lines.begin(), header);
-      text += aligned_table(lines);
+      text += aligned(lines);
     }
   }
   return text + counts(comparison);

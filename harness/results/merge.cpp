@@ -4,16 +4,19 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "harness/results/results_file.hpp"
+
 namespace inferometer {
 namespace {
 
 void require_results(const MergePart& part) {
   const Json& json = part.results;
-  const bool is_results = json.is_object() && json.contains("schema") && json.at("schema") == "inferometer.results/1" &&
+  const bool is_results = json.is_object() && json.contains("schema") && json.at("schema") == kResultsSchema &&
                           json.contains("rows") && json.at("rows").is_array() && json.contains("environment") &&
                           json.at("environment").is_object();
   if (!is_results)
-    throw MergeError(part.name + ": is no results file (its \"schema\" must be \"inferometer.results/1\")");
+    throw MergeError(part.name + ": is no results file (its \"schema\" must be \"" + std::string(kResultsSchema) +
+                     "\")");
 }
 
 const Json& environment_of(const MergePart& part) { return part.results.at("environment"); }

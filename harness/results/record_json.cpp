@@ -211,7 +211,8 @@ Record record_from_json(const Json& json) {
   record.operator_name = json.at("operator");
   record.variant = json.at("variant");
   record.backend = json.at("backend");
-  if (const auto device = json.find("device"); device != json.end()) record.device = text_from(*device);  // not in 0.1
+  if (const auto device = json.find("device"); device != json.end())
+    record.device = text_from(*device);  // older ones lack it
   record.problem = fields_from_json(json.at("problem"));
   const auto status = parse_status(json.at("status").get<std::string>());
   if (!status) throw std::runtime_error("unknown status " + json.at("status").dump());
@@ -233,6 +234,12 @@ Record record_from_json(const Json& json) {
   if (json.contains("versions")) record.versions = json.at("versions").get<std::map<std::string, std::string>>();
   for (const auto& [name, value] : json.at("metrics").items()) record.metrics.push_back({name, real_from(value)});
   return record;
+}
+
+std::vector<Record> records_of(const Json& results) {
+  std::vector<Record> records;
+  for (const Json& row : results.at("rows")) records.push_back(record_from_json(row));
+  return records;
 }
 
 Json measure_json(const MeasureConfig& config) {

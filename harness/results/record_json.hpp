@@ -16,6 +16,7 @@ Fields fields_from_json(const Json& json);
 // Numbers that are not finite become null, and the record's reason says which.
 Json record_json(const Record& record);
 Record record_from_json(const Json& json);  // throws Json::exception or std::runtime_error for what is no record
+std::vector<Record> records_of(const Json& results);  // of its rows; throws likewise
 
 Json timing_json(const Timing& timing);
 Timing timing_from_json(const Json& json);

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "harness/results/record_json.hpp"
+#include "harness/results/results_file.hpp"
 #include "harness/results/shown_provenance.hpp"
 #include "harness/results/summary.hpp"
 
@@ -44,8 +45,7 @@ void choose_columns(ReportFile& file, const Json& config) {
 
 ReportFile read_report_file(const NamedResults& source) {
   try {
-    if (text_from(source.json.at("schema")) != "inferometer.results/1")
-      throw std::runtime_error("its schema is another one");
+    if (text_from(source.json.at("schema")) != kResultsSchema) throw std::runtime_error("its schema is another one");
     const Json& config = source.json.at("config");
     ReportFile file{.question = config.value("question", source.json.at("name").get<std::string>()),
                     .baseline = baseline_variant(config),
@@ -64,7 +64,7 @@ ReportFile read_report_file(const NamedResults& source) {
     choose_columns(file, config);
     return file;
   } catch (const std::exception& e) {
-    throw std::runtime_error(source.path + " is no inferometer.results/1 file: " + e.what());
+    throw std::runtime_error(source.path + " is no " + std::string(kResultsSchema) + " file: " + e.what());
   }
 }
 

@@ -9,7 +9,6 @@
 namespace inferometer {
 namespace {
 
-constexpr std::string_view kSchema = "inferometer.results/1";
 constexpr std::string_view kAnySchema = "inferometer.results/";
 
 // The time of `timing` by the estimator that both sides have, where their headlines come from different ones: an
@@ -63,7 +62,7 @@ Json results_json(const Sweep& sweep, const RunInfo& run, const RecordsById& rec
     json["profile"] = profile_line(text_from(json["reproduce"]));
     rows.push_back(std::move(json));
   }
-  return {{"schema", kSchema},
+  return {{"schema", kResultsSchema},
           {"name", sweep.name},
           {"started_at", run.started_at},
           {"finished_at", run.finished_at},

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/measure/statistics.hpp"
@@ -13,6 +14,8 @@
 #include "harness/sweep/sweep.hpp"
 
 namespace inferometer {
+
+inline constexpr std::string_view kResultsSchema = "inferometer.results/1";
 
 // Ratio of two headline times, baseline over row, with the interval that the confidence intervals of both medians
 // leave; without one where either median has none. Where one headline is isolated and the other amortized, both are

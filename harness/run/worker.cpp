@@ -8,13 +8,12 @@
 #include <string>
 #include <string_view>
 
+#include "harness/run/exit_code.hpp"
 #include "harness/run/lines.hpp"
 #include "harness/run/protocol.hpp"
 
 namespace inferometer {
 namespace {
-
-constexpr int kWrongUse = 2;
 
 std::optional<Json> receive(LineReader& reader) {
   while (true) {

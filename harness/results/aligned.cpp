@@ -1,4 +1,4 @@
-#include "experiments/aligned.hpp"
+#include "harness/results/aligned.hpp"
 
 #include <algorithm>
 #include <cstddef>
