@@ -126,7 +126,7 @@ std::optional<AmortizedTiming> CpuSampler::amortized(const Device::Run& run, con
     blocks.push_back(block_ns(turns));
   } while (whole.ns() < budget_ns);
   const int launches = turns * sets;
-  return AmortizedTiming{.launches = launches * static_cast<int>(blocks.size()),
+  return AmortizedTiming{.launches = launches * static_cast<std::int64_t>(blocks.size()),
                          .mean_ns = median(sorted_copy(blocks)) / launches,
                          .input_sets = sets};
 }

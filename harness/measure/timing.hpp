@@ -44,7 +44,7 @@ struct IsolatedTiming {
 
 // Many launches back to back over input sets that together exceed twice the cache.
 struct AmortizedTiming {
-  int launches = 0;
+  std::int64_t launches = 0;
   double mean_ns = 0;
   int input_sets = 0;
   CacheMode cache = CacheMode::cold;  // warm: the sets that fit into memory stay in the cache; set by the row runner

@@ -22,7 +22,7 @@ Json context_of(const Json& file) {
   return context;
 }
 
-int iterations_of(const Json& timing) {
+Json iterations_of(const Json& timing) {
   if (timing.is_null()) return 0;
   if (timing.at("headline") == "amortized" && !timing.at("amortized").is_null())
     return timing.at("amortized").at("launches");

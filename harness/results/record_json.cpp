@@ -145,7 +145,7 @@ Timing timing_from_json(const Json& json) {
   timing.isolated.sm_mhz_median = optional_real_from(one.at("sm_mhz_median"));
   timing.isolated.flags = one.at("flags").get<std::vector<std::string>>();
   if (const Json& many = json.at("amortized"); !many.is_null())
-    timing.amortized = AmortizedTiming{.launches = whole_from<int>(many.at("launches")),
+    timing.amortized = AmortizedTiming{.launches = whole_from<std::int64_t>(many.at("launches")),
                                        .mean_ns = real_from(many.at("mean_ns")),
                                        .input_sets = whole_from<int>(many.at("input_sets")),
                                        .cache = cache_from(many.at("cache"))};

@@ -148,6 +148,14 @@ TEST_CASE("export: NVBench's JSON has what its comparison looks up", "[results][
   CHECK(copies.at("axes").at(0).at("values").size() == 2);
 }
 
+TEST_CASE("export: Google Benchmark's JSON counts more launches than an int holds", "[results][export]") {
+  Json file = three_rows();
+  file["rows"][0]["timing"]["headline"] = "amortized";
+  file["rows"][0]["timing"]["amortized"]["launches"] = 3'000'000'000;
+  const Json json = Json::parse(export_google_benchmark({file}));
+  CHECK(json.at("benchmarks").at(0).at("iterations") == 3'000'000'000);
+}
+
 TEST_CASE("export: files without rows are fine in every format", "[results][export]") {
   Json empty = three_rows();
   empty["rows"] = Json::array();

@@ -77,6 +77,12 @@ TEST_CASE("record: a negative count of bytes and more samples than fit an int ar
   CHECK_THROWS_WITH(record_from_json(json), test::contains_text("got " + std::to_string(value)));
 }
 
+TEST_CASE("record: a long measurement of short launches counts more of them than an int holds", "[results][json]") {
+  Record record = sample_record();
+  record.timing->amortized->launches = 3'000'000'000;
+  CHECK(record_from_json(record_json(record)).timing->amortized->launches == 3'000'000'000);
+}
+
 TEST_CASE("environment: a count of threads that is no int is refused", "[results][json]") {
   Json json = device_report_json({});
   json["threads_used"] = 8.8e61;
