@@ -39,6 +39,7 @@ Json summaries_of(const Json& row) {
       summaries.push_back(summary(on_cpu ? "nv/cpu_only/time/cpu/stdev/relative" : "nv/cold/time/gpu/stdev/relative",
                                   "Noise", "percentage", kMadToDeviation * mad.get<double>() / median.get<double>()));
   }
+  if (on_cpu) return summaries;  // NVBench's batches are a GPU's alone
   if (const Json& amortized = timing.at("amortized"); !amortized.is_null() && amortized.at("mean_ns").is_number())
     summaries.push_back(summary("nv/batch/time/gpu/mean", "Batch GPU", "duration",
                                 amortized.at("mean_ns").get<double>() / kNsPerSecond));

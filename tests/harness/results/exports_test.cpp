@@ -148,6 +148,15 @@ TEST_CASE("export: NVBench's JSON has what its comparison looks up", "[results][
   CHECK(copies.at("axes").at(0).at("values").size() == 2);
 }
 
+TEST_CASE("export: NVBench's JSON gives a CPU row no figure of a GPU", "[results][export]") {
+  Json file = three_rows();
+  file["rows"][0]["backend"] = "cpu";
+  const Json json = Json::parse(export_nvbench({file}));
+  const Json& summaries = json.at("benchmarks").at(0).at("states").at(0).at("summaries");
+  REQUIRE(summaries.size() == 2);
+  for (const Json& summary : summaries) CHECK(text_from(summary.at("tag")).starts_with("nv/cpu_only/time/cpu/"));
+}
+
 TEST_CASE("export: Google Benchmark's JSON counts more launches than an int holds", "[results][export]") {
   Json file = three_rows();
   file["rows"][0]["timing"]["headline"] = "amortized";
