@@ -79,6 +79,10 @@ TEST_CASE("against: two measurements make one, whose interval holds the drift be
   CHECK(timing.median_ns == Approx(1050));
   CHECK(both.timing->headline_ns == Approx(1050));
   CHECK(timing.samples == 240);
+  // The rates of the second are those of 1100 ns.
+  CHECK(*both.rates->flops_per_s == Approx(5e13 * 1100 / 1050));
+  CHECK(*both.rates->bytes_per_s == Approx(2e11 * 1100 / 1050));
+  CHECK(*both.rates->fraction_of_ceiling == Approx(0.07 * 1100 / 1050));
   // Half the drift is 50; the own errors, 10 and 11, give hypot(20, 22) / 4 = 7.4 for the mean.
   CHECK(*timing.ci_high_ns - timing.median_ns == Approx(std::hypot(50, 7.433)).epsilon(1e-3));
   CHECK(*timing.ci_low_ns < 1000);
