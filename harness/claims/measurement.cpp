@@ -157,8 +157,12 @@ class Measuring {
     const double best = *best_along(along, part_.lower_is_better);
     for (const auto& [row, figure] : group) {
       if (!all_hold(part_.judged, row->record)) continue;
-      if (group.size() < 2 || !(figure.value > 0)) {
+      if (group.size() < 2) {
         leave_out("in groups too small for the statistic");
+        continue;
+      }
+      if (!(figure.value > 0)) {
+        leave_out("without a figure above 0, to which a share is nothing");
         continue;
       }
       add(*row, row->record.problem,

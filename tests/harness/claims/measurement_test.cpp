@@ -133,6 +133,15 @@ TEST_CASE("claims: statistics along a field make one point of rows that are alik
   CHECK(found.left_out == std::map<std::string, int>{{"in groups too small for the statistic", 1}});
 }
 
+TEST_CASE("claims: a row whose figure is 0 has no share, and that is said to be why", "[claims]") {
+  const char* const part = R"("statistic": "share_of_best", "quantity": "metrics.quantization_rel_error",
+                              "along": "block_size", "better": "lower", "judged": ["block_size > 0"], "accepted": {"min": 0})";
+  const Record none = with_metric(decode_row("cuda.paged", 128, 16, 80), "quantization_rel_error", 0);
+  const Record some = with_metric(decode_row("cuda.paged", 128, 32, 80), "quantization_rel_error", 0.5);
+  const Measurement found = measured(part, {made_up_file("a.json", {none, some})});
+  CHECK(found.left_out == std::map<std::string, int>{{"without a figure above 0, to which a share is nothing", 1}});
+}
+
 TEST_CASE("claims: shares are of the best of all rows, points only of those that are judged", "[claims]") {
   const NamedResults file =
       made_up_file("a.json", {decode_row("cuda.paged", 128, 1, 100), decode_row("cuda.paged", 128, 16, 80),
