@@ -4,18 +4,13 @@
 #include <cmath>
 #include <numeric>
 
+#include "harness/measure/statistics.hpp"
+
 namespace inferometer {
 namespace {
 
 constexpr std::size_t kLeastFitted = 8;
 constexpr std::int64_t kScaleBytes = 2;  // f16, one for each token and head
-
-double median(std::span<const double> values) {
-  std::vector<double> sorted(values.begin(), values.end());
-  const auto middle = sorted.begin() + std::ssize(sorted) / 2;
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  return *middle;
-}
 
 }  // namespace
 
@@ -71,8 +66,8 @@ std::vector<Metric> generation_metrics(const GenerationProblem& p, std::span<con
   if (times.size() > kLeastFitted) {
     const std::span<const double> decoded = std::span(times).subspan(1);
     const std::size_t eighth = std::max<std::size_t>(decoded.size() / 8, 1);
-    metrics.push_back({"token_at_first_ns", median(decoded.first(eighth))});
-    metrics.push_back({"token_at_last_ns", median(decoded.last(eighth))});
+    metrics.push_back({"token_at_first_ns", median(sorted_copy(decoded.first(eighth)))});
+    metrics.push_back({"token_at_last_ns", median(sorted_copy(decoded.last(eighth)))});
     metrics.push_back({"decode_tokens_per_s", static_cast<double>(p.batch) * static_cast<double>(decoded.size()) * 1e9 /
                                                   std::reduce(decoded.begin(), decoded.end())});
     metrics.push_back({"exponent", fitted_exponent(times)});

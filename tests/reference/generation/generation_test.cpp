@@ -104,6 +104,16 @@ TEST_CASE("generation: the exponent is 1 for tokens of equal time, and 2 where e
   CHECK(fitted_exponent(std::vector<double>(7, 1.0)) == 0);
 }
 
+TEST_CASE("generation: the median of an even number of tokens lies between the middle two", "[generation][reference]") {
+  const GenerationProblem p = parse(fields(2, 9, 17));
+  std::vector<std::int32_t> result(static_cast<std::size_t>(p.result_elements()), 0);
+  for (std::int64_t i = 0; i < 17; ++i) store_time(1000 + i, result.data() + p.times_at() + 2 * i);
+  std::map<std::string, double> metrics;
+  for (const Metric& metric : generation_metrics(p, result)) metrics[metric.name] = metric.value;
+  CHECK(metrics.at("token_at_first_ns") == 1001.5);
+  CHECK(metrics.at("token_at_last_ns") == 1015.5);
+}
+
 TEST_CASE("generation: metrics are those of the times in the result", "[generation][reference]") {
   const GenerationProblem p = parse(fields(2, 9, 16));
   std::vector<std::int32_t> result(static_cast<std::size_t>(p.result_elements()), 0);
