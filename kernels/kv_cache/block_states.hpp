@@ -31,7 +31,6 @@ class BlockStates {
   // The copy was made. Each returns whether nothing holds the block any more, as drop_reference.
   bool drop_source(std::int32_t block);
   bool drop_destination(std::int32_t block);
-  bool is_held(std::int32_t block) const { return at(block).holds != 0; }
 
   std::int32_t references(std::int32_t block) const { return at(block).references; }
   std::int32_t num_blocks() const { return static_cast<std::int32_t>(blocks_.size()); }

@@ -46,8 +46,6 @@ class SafetensorsWriter {
   void keep() { kept_ = true; }  // PATH.partial stays, for Start::resume
   void finish();                 // every tensor has been written; flushes and renames
 
-  const std::string& partial_path() const { return partial_; }
-
  private:
   const TensorEntry& entry(std::string_view name) const;
   [[noreturn]] void fail(const std::string& what_failed) const;

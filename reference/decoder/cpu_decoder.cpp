@@ -97,13 +97,13 @@ FloatRows CpuDecoder::norm(const FloatRows& x, const FloatRows& gain) const {
 
 // The norm of each head, where the shape has one, and RoPE from `position` on.
 void CpuDecoder::turn(FloatRows& heads, const FloatRows& gain, std::int64_t position) const {
+  if (shape_.qk_norm)
+    for (Eigen::Index at = 0; at < heads.cols(); at += shape_.head_dim)
+      heads.middleCols(at, shape_.head_dim) = norm(heads.middleCols(at, shape_.head_dim), gain);
   const std::int64_t half = shape_.head_dim / 2;
   for (std::int64_t i = 0; i < half; ++i) {
     const double frequency =
         std::pow(shape_.rope_theta, -2.0 * static_cast<double>(i) / static_cast<double>(shape_.head_dim));
-    if (i == 0 && shape_.qk_norm)
-      for (Eigen::Index at = 0; at < heads.cols(); at += shape_.head_dim)
-        heads.middleCols(at, shape_.head_dim) = norm(heads.middleCols(at, shape_.head_dim), gain);
     for (Eigen::Index row = 0; row < heads.rows(); ++row) {
       const double angle = static_cast<double>(position + row) * frequency;
       const auto cosine = static_cast<float>(std::cos(angle));
