@@ -10,7 +10,7 @@ OutOfMemory::OutOfMemory(const std::string& where, std::size_t asked_bytes, std:
 
 #ifndef INFEROMETER_WITH_CUDA
 std::unique_ptr<Device> make_gpu_device(int /*ordinal*/, std::string& reason) {
-  reason = "this build has no CUDA: configure with -DINFEROMETER_CUDA=ON, which needs the CUDA Toolkit";
+  reason = "this build has no CUDA: it needs the CUDA Toolkit and a GPU (or INFEROMETER_CUDA=on)";
   return nullptr;
 }
 #endif
