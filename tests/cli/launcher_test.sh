@@ -84,6 +84,10 @@ check 'run keeps the tests in the build' 'ninja inferometer_app' "$(cat "$CALLS"
 contains 'test --help builds nothing' 'ctest arguments' "$(INFEROMETER_CUDA=off run test --help)"
 check 'and calls nothing' '' "$(cat "$CALLS")"
 
+rm -rf "$project/build"
+SLOW=3 INFEROMETER_CUDA=off run list >/dev/null
+check 'a slow configuration does not say that it builds: the build does, once' 0 "$(grep -c building "$work/err")"
+
 INFEROMETER_CUDA=maybe run list
 check 'a wrong INFEROMETER_CUDA exits 2' 2 $?
 contains 'and says what is allowed' "must be auto, on or off, got 'maybe'" "$(cat "$work/err")"
