@@ -1,12 +1,11 @@
-// The policies on the published conversation trace of Azure, where it lies beside the project.
-#include <filesystem>
+// The policies on the published conversation trace of Azure, where it is at hand.
 #include <string>
 #include <vector>
 
 #include "kernels/serving/cost_model.hpp"
 #include "kernels/serving/replay.hpp"
 #include "kernels/serving/trace_requests.hpp"
-#include "tests/support/catch.hpp"
+#include "tests/support/real_traces.hpp"
 
 using namespace inferometer;
 
@@ -23,13 +22,9 @@ std::vector<ServingRequest> trace_requests(const std::string& path, std::int64_t
 
 TEST_CASE("serving real trace: 2000 conversations in 32 slots take 36340 steps static and 16844 otherwise",
           "[serving][real]") {
-  const auto path =
-      std::filesystem::path(INFEROMETER_SOURCE_DIR).parent_path() / "shared/data/traces/azure_llm_2023_conv.csv";
-  if (!std::filesystem::exists(path)) {
-    WARN("skipped: there is no " << path.string());
-    return;
-  }
-  const std::vector<ServingRequest> requests = trace_requests(path.string(), 2000);
+  const std::string path = test::real_trace("azure_llm_2023_conv.csv");
+  if (path.empty()) return;
+  const std::vector<ServingRequest> requests = trace_requests(path, 2000);
   REQUIRE(requests.size() == 2000);
   CostModel model({.step_ns = 1});
   // Contiguous slots of a length that every request fits in; chunks so large that no prompt waits for the next step.

@@ -1,27 +1,17 @@
-// The published traces, where they lie beside the project (../shared/data/traces): their statistics as this reader sees
-// them, and what an endless cache finds again in their prompts.
+// The published traces, where they are at hand: their statistics as this reader sees them, and what an endless cache
+// finds again in their prompts.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "tests/reference/kv_memory/kv_memory_runs.hpp"
+#include "tests/support/real_traces.hpp"
 
 using namespace inferometer;
 
 namespace {
-
-namespace fs = std::filesystem;
-
-// The file, or nothing, said aloud.
-std::string trace_path(const std::string& name) {
-  const fs::path path = fs::path(INFEROMETER_SOURCE_DIR).parent_path() / "shared/data/traces" / name;
-  if (fs::exists(path)) return path.string();
-  WARN("skipped: there is no " << path.string());
-  return {};
-}
 
 struct Lengths {
   double mean;
@@ -77,7 +67,7 @@ void check_lengths(std::vector<std::int64_t> values, const Lengths& expected) {
 
 TEST_CASE("kv_memory real traces: rows, lengths and spans are those known of the files", "[kv_memory][real]") {
   for (const Trace& trace : kTraces) {
-    const std::string path = trace_path(trace.name);
+    const std::string path = test::real_trace(trace.name);
     if (path.empty()) continue;
     CAPTURE(trace.name);
     const auto source =
@@ -104,7 +94,7 @@ TEST_CASE("kv_memory real traces: an endless cache finds 64.0 % and 34.6 % of th
   };
   for (const Reuse& reuse : {Reuse{"mooncake_fast25_synthetic.jsonl", 0.640},
                              Reuse{"mooncake_fast25_conversation_first6000.jsonl", 0.346}}) {
-    const std::string path = trace_path(reuse.name);
+    const std::string path = test::real_trace(reuse.name);
     if (path.empty()) continue;
     CAPTURE(reuse.name);
     const auto source = open_requests({.trace = path, .requests = 0});
