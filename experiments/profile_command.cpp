@@ -68,9 +68,10 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
 }
 
 [[noreturn]] void refuse_start(const std::vector<std::string>& words, int error) {
-  const std::string why = error == ENOENT
-                              ? " is not on PATH; it comes with the CUDA Toolkit (nsight-systems, nsight-compute)"
-                              : " cannot be started: " + std::generic_category().message(error);
+  const std::string why =
+      error == ENOENT || error == EACCES  // EACCES: also of a folder on PATH, of another user
+          ? " is not on PATH, or may not be executed; it comes with the CUDA Toolkit (nsight-systems, nsight-compute)"
+          : " cannot be started: " + std::generic_category().message(error);
   throw ConfigError("profile: " + words.front() + why + "; the command is: " + line_of(words));
 }
 

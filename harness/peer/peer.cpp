@@ -69,7 +69,7 @@ void Peer::hear_hello() {
     hello = process_->read();
   } catch (const PeerError&) {
     if (!process_->was_not_found()) throw;
-    missing_ = manifest_.command.front() + " is not on PATH";
+    missing_ = manifest_.command.front() + " is not on PATH, or may not be executed";
     return;
   }
   const std::string type = hello.at("type");

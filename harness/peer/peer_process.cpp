@@ -40,7 +40,8 @@ std::string sampler_path() {
   for (const int stop : {SIGINT, SIGTERM}) signal(stop, SIG_IGN);  // they reach the whole group; the supervisor decides
   if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0 || chdir(folder) != 0) _exit(EXIT_FAILURE);
   execvp(words[0], words);
-  _exit(errno == ENOENT ? kNotFound : EXIT_FAILURE);
+  // EACCES: it is there and no program, or a folder on PATH may not be looked into; then it is in none of the others.
+  _exit(errno == ENOENT || errno == EACCES ? kNotFound : EXIT_FAILURE);
 }
 
 }  // namespace

@@ -70,6 +70,10 @@ grep -qE '"headline": "(isolated|amortized)"' misnames.json || fail 'misnames' '
 expect 0 'unsupported: peer gone is not here: Python has no module stand_in; to install: pip install stand-in' \
   run matmul.json -o gone.json --quiet --variants cpu.peer_gone
 expect 0 'unsupported: peer nowhere is not here: no-such-program is not on PATH' run matmul.json -o nowhere.json --quiet --variants cpu.peer_nowhere
+mkdir no_programs
+: >no_programs/no-such-program
+PATH=$work/no_programs:$PATH expect 0 'unsupported: peer nowhere is not here: no-such-program .* may not be executed' \
+  run matmul.json -o nowhere.json --quiet --variants cpu.peer_nowhere
 # Processes whose folder is that of the peers: adapters run there.
 peers_left() { find /proc/[0-9]*/cwd -maxdepth 0 -lname "$work/experiments/peers" 2>/dev/null; }
 for _ in $(seq 600); do [ -n "$(peers_left)" ] || break; sleep 0.1; done

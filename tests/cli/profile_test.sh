@@ -32,6 +32,9 @@ expect 2 'no row' profile tiny.json --row ffffffffffff
 mkdir bare
 ln -s "$(command -v timeout)" "$(command -v grep)" bare/
 PATH=$work/bare expect 2 'nsys is not on PATH.*the command is: nsys profile' profile tiny.json --row "$cpu" --tool nsys
+mkdir no_programs
+: >no_programs/nsys
+PATH=$work/bare:$work/no_programs expect 2 'nsys .* may not be executed; .*the command is: nsys profile' profile tiny.json --row "$cpu" --tool nsys
 mkdir tools
 printf '#!/bin/sh\nwhile [ "${1#/}" = "$1" ]; do shift; done\nexec "$@"\n' >tools/nsys
 chmod +x tools/nsys
@@ -81,7 +84,7 @@ NCU_LOG=unitless.csv collect 1 'must hold units' measured.json
 NCU_LOG=four.csv collect 1 'ncu counted 4 kernels in 5 launches' measured.json
 NCU_LOG=counted.csv NCU_EXIT_CODE=3 collect 1 'ncu ended with exit code 3; its log is .*ncu.csv' measured.json
 NCU_LOG='' collect 1 'it counted no kernel' measured.json  # and the log of the run before is not read
-PATH=$work/bare collect 2 'ncu is not on PATH; it comes with the CUDA Toolkit' measured.json
+PATH=$work/bare collect 2 'ncu is not on PATH.*; it comes with the CUDA Toolkit' measured.json
 unchanged 'refused counters'
 expect 2 'add --tool ncu' profile tiny.json --row "$gpu" --collect measured.json
 expect 2 'from --tool ncu alone' profile tiny.json --row "$gpu" --tool nsys --collect measured.json
