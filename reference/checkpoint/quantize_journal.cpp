@@ -41,9 +41,9 @@ std::map<std::size_t, Json> QuantizeJournal::go_on(const std::string& fingerprin
   for (std::size_t newline = text.find('\n'); newline != std::string::npos; newline = text.find('\n', end)) {
     const Json line = read_json(text.substr(end, newline - end), path_);
     const auto is_unsigned = [&](const char* key) { return line.contains(key) && line[key].is_number_unsigned(); };
-    if (!line.is_object() || (end == 0 ? line.value("schema", "") != kSchema : !is_unsigned("group")))
+    if (!line.is_object() || (end == 0 ? line.value("schema", Json()) != kSchema : !is_unsigned("group")))
       throw ConfigError(path_ + ": is no journal of a quantisation; remove it, or choose another folder");
-    if (end == 0 && line.value("fingerprint", "") != fingerprint)
+    if (end == 0 && line.value("fingerprint", Json()) != fingerprint)
       throw ConfigError(path_ +
                         ": is of another model, calibration or settings; give those, or start without --resume");
     if (end != 0) groups[line["group"].get<std::size_t>()] = line.value("result", Json());

@@ -215,6 +215,19 @@ TEST_CASE("quantize: an interrupted run is gone on with, to the same bytes", "[c
   CHECK_THROWS_WITH(ModelQuantization(made), contains_text("is there already"));
 }
 
+TEST_CASE("quantize: a journal that is none is refused in a sentence, whatever it holds", "[checkpoint]") {
+  const ScratchFolder folder;
+  write_model(folder, llama_block());
+  QuantizeRequest made = request(folder, QuantizationMethod::rtn, kGptqFormat);
+  CHECK(ModelQuantization(made).run([](const std::vector<Json>&) { return false; }).is_null());
+  made.resume = true;
+  for (const char* const line : {"[]", "7", "{}", R"({"schema": 7})", R"({"schema": "another"})"}) {
+    INFO(line);
+    write_text(folder / "out/model.safetensors.journal", line + std::string("\n"));
+    CHECK_THROWS_WITH(ModelQuantization(made).run(&go_on), contains_text("is no journal of a quantisation"));
+  }
+}
+
 TEST_CASE("quantize: of two into one folder at once the second is refused, and leaves the first its journal",
           "[checkpoint]") {
   const ScratchFolder folder;
