@@ -16,6 +16,7 @@
 #include "harness/operator/nearest_word.hpp"
 #include "harness/peer/peer_registry.hpp"
 #include "harness/results/build_info.hpp"
+#include "harness/results/json_error_words.hpp"
 #include "harness/run/exit_code.hpp"
 #include "harness/run/worker.hpp"
 #include "harness/sweep/sweep.hpp"
@@ -25,19 +26,8 @@ namespace {
 
 constexpr int kFailed = 1;
 
-// Without the tags that the JSON library puts before its own sentences: "[json.exception.type_error.302] ".
-std::string without_tags(std::string sentence) {
-  constexpr std::string_view kTag = "[json.exception.";
-  for (std::size_t tag = 0; (tag = sentence.find(kTag, tag)) != std::string::npos;) {
-    const std::size_t end = sentence.find("] ", tag);
-    if (end == std::string::npos) break;
-    sentence.erase(tag, end + 2 - tag);
-  }
-  return sentence;
-}
-
 int complain(const std::string& sentence, int exit_code) {
-  std::cerr << "inferometer: " << without_tags(sentence) << '\n';
+  std::cerr << "inferometer: " << without_json_tags(sentence) << '\n';
   return exit_code;
 }
 

@@ -13,6 +13,7 @@
 #include "experiments/benchmark/row_benchmarks.hpp"
 #include "experiments/project.hpp"
 #include "harness/peer/peer_registry.hpp"
+#include "harness/results/json_error_words.hpp"
 #include "harness/run/exit_code.hpp"
 #include "harness/run/worker.hpp"
 #include "harness/sweep/sweep.hpp"
@@ -96,10 +97,10 @@ int main(int argc, char** argv) {
     if (argc > 1 && std::string_view(argv[1]) == "worker") return inferometer::worker_main(argc, argv);
     return inferometer::run_command_line(argc, argv);
   } catch (const inferometer::ConfigError& error) {
-    std::cerr << "inferometer_benchmark: " << error.what() << '\n';
+    std::cerr << "inferometer_benchmark: " << inferometer::without_json_tags(error.what()) << '\n';
     return inferometer::kWrongUse;
   } catch (const std::exception& error) {
-    std::cerr << "inferometer_benchmark: " << error.what() << '\n';
+    std::cerr << "inferometer_benchmark: " << inferometer::without_json_tags(error.what()) << '\n';
     return inferometer::kRowFailed;
   }
 }

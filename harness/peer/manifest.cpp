@@ -4,6 +4,7 @@
 
 #include "harness/operator/variant_name.hpp"
 #include "harness/results/json.hpp"
+#include "harness/results/json_error_words.hpp"
 #include "harness/sweep/json_reader.hpp"
 
 namespace inferometer {
@@ -29,7 +30,7 @@ PeerManifest read_manifest(const std::string& path) {
     if (manifest.command.empty()) throw std::runtime_error("command holds no word");
     return manifest;
   } catch (const std::exception& error) {
-    throw ConfigError(path + " is no manifest of a peer (docs/peers.md): " + error.what());
+    throw ConfigError(path + " is no manifest of a peer (docs/peers.md): " + without_json_tags(error.what()));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "harness/measure/device.hpp"
 #include "harness/measure/stopping.hpp"
+#include "harness/results/json_error_words.hpp"
 #include "harness/results/record_json.hpp"
 
 namespace inferometer {
@@ -178,7 +179,7 @@ Timing Peer::time(const MeasureConfig& config) {
   try {
     timing = timing_from_json(reply.at("timing"));
   } catch (const std::exception& error) {
-    throw PeerError("peer " + manifest_.name + " gave no timing: " + error.what());
+    throw PeerError("peer " + manifest_.name + " gave no timing: " + without_json_tags(error.what()));
   }
   if (!is_possible(timing))
     throw PeerError("peer " + manifest_.name + " gave times that cannot be: " + to_line(reply.at("timing")));

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "harness/results/json_error_words.hpp"
 #include "harness/results/record_json.hpp"
 #include "harness/results/results_file.hpp"
 #include "harness/results/shown_provenance.hpp"
@@ -64,7 +65,8 @@ ReportFile read_report_file(const NamedResults& source) {
     choose_columns(file, config);
     return file;
   } catch (const std::exception& e) {
-    throw std::runtime_error(source.path + " is no " + std::string(kResultsSchema) + " file: " + e.what());
+    throw std::runtime_error(source.path + " is no " + std::string(kResultsSchema) +
+                             " file: " + without_json_tags(e.what()));
   }
 }
 

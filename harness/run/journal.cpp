@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "harness/results/json_error_words.hpp"
 #include "harness/results/record_json.hpp"
 
 namespace inferometer {
@@ -84,8 +85,8 @@ std::optional<JournalContent> parse_journal(const std::string& text, const std::
       }
     } catch (const std::exception& error) {
       if (end + 1 == text.size() && has_header) break;  // a machine that lost power may leave zeros in the last line
-      throw OutputError(path + ":" + std::to_string(line_number) + ": not a journal of this program (" + error.what() +
-                        "); move it away, or start over without --resume");
+      throw OutputError(path + ":" + std::to_string(line_number) + ": not a journal of this program (" +
+                        without_json_tags(error.what()) + "); move it away, or start over without --resume");
     }
     content.bytes = end + 1;
   }

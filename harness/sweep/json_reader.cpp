@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/operator/nearest_word.hpp"
+#include "harness/results/json_error_words.hpp"
 #include "harness/sweep/sweep.hpp"
 
 namespace inferometer {
@@ -35,9 +36,9 @@ std::string line_and_column(const std::string& text, std::size_t position) {
   return std::to_string(line) + ":" + std::to_string(column);
 }
 
-// The library's sentence without its own prefix, "[json.exception.parse_error.101] parse error at line 1, column 2: ".
-std::string plain_sentence(std::string sentence) {
-  if (const std::size_t bracket = sentence.find("] "); bracket != std::string::npos) sentence.erase(0, bracket + 2);
+// The library's sentence without what it puts in front, "parse error at line 1, column 2: ".
+std::string plain_sentence(const char* what) {
+  std::string sentence = without_json_tags(what);
   if (sentence.starts_with("parse error"))
     if (const std::size_t colon = sentence.find(": "); colon != std::string::npos) sentence.erase(0, colon + 2);
   return printable(sentence);

@@ -43,6 +43,9 @@ TEST_CASE("peers: what is no manifest is refused by name", "[peer]") {
     INFO(text);
     CHECK_THROWS_WITH(read_manifest(write(folder, text)), test::contains_text("a.json is no manifest of a peer"));
   }
+  // In words for users: the JSON library's tag is not among them.
+  CHECK_THROWS_WITH(read_manifest(write(folder, R"({"schema": "inferometer.peer/1"})")),
+                    test::contains_text("(docs/peers.md): key 'command' not found"));
 }
 
 TEST_CASE("peers: a folder that is not there holds none, and ours are no peers", "[peer]") {
