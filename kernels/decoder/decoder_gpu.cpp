@@ -152,7 +152,9 @@ struct CudaDecoder::State {
   // next ones.
   void queue_graph() {
     const ForwardStep step = padded_step();
-    const std::pair key{step.tokens, step.longest_single};
+    const auto way = static_cast<std::int64_t>(decoder::bytes_ahead + (decoder::begin_early ? 1 : 0) +
+                                               (decoder::prefetches ? 2 : 0));
+    const std::pair key{step.tokens, step.longest_single + (way << 31)};
     if (const auto graph = graphs.find(key); graph != graphs.end()) {
       INFEROMETER_CUDA_CHECK(cudaGraphLaunch(graph->second.get(), stream));
       return;
