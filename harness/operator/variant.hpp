@@ -34,11 +34,9 @@ class Allocator {
 struct Launch {
   Stream stream = nullptr;  // GPU variants
   std::span<std::byte>
-      workspace;                // workspace_bytes(problem), 256-byte aligned, zeroed once; a launch leaves it reusable
-  void* state = nullptr;        // what `prepare` returned
-  int threads = 1;              // CPU variants
-  bool early = false;           // GPU variants that can: begins before what is in front ends (launch_attributes.hpp)
-  std::size_t ahead_bytes = 0;  // of weights, asked for into the L2 then
+      workspace;          // workspace_bytes(problem), 256-byte aligned, zeroed once; a launch leaves it reusable
+  void* state = nullptr;  // what `prepare` returned
+  int threads = 1;        // CPU variants
 };
 
 // What an author writes. Op has Problem, Tensors (raw typed pointers) and kName.

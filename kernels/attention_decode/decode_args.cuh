@@ -42,10 +42,8 @@ struct DecodeArgs {
   std::int32_t keys_per_part = 0;  // 0: each sequence is cut evenly (partition.hpp)
   std::int32_t early_keys = 0;     // of every sequence, that copies may take before its length is known; 0: none
   bool cluster = false;            // the parts of a unit are a thread block cluster
-  bool early = false;  // begins before what is in front has ended: lengths, tables and 16-bit keys before the last
-                       // q_len of a sequence may be read already, q and the rest may not
-  float scale = 0;     // 1 / sqrt(head_dim)
-  float soft_cap = 0;  // of the scores as they come out of the product; 0: none
+  float scale = 0;                 // 1 / sqrt(head_dim)
+  float soft_cap = 0;              // of the scores as they come out of the product; 0: none
 };
 
 }  // namespace inferometer

@@ -11,7 +11,6 @@
 #include "kernels/attention_decode/decode_plan.hpp"
 #include "kernels/attention_decode/partition.hpp"
 #include "kernels/common/gpu_limits.hpp"
-#include "kernels/common/launch_attributes.hpp"
 
 namespace inferometer::decode {
 namespace {
@@ -128,7 +127,6 @@ void launch_decode(const AttentionDecodeProblem& p, const AttentionDecodeTensors
   const Prepared& prepared = *static_cast<const Prepared*>(launch.state);
   const Plan& plan = prepared.plan;
   DecodeArgs args = make_args(p, t, plan, launch.workspace.data());
-  args.early = launch.early;
 
   const auto kv_heads = static_cast<unsigned>(p.kv_heads);
   const auto parts = static_cast<unsigned>(plan.parts);
@@ -138,10 +136,11 @@ void launch_decode(const AttentionDecodeProblem& p, const AttentionDecodeTensors
   config.blockDim = dim3(static_cast<unsigned>(prepared.kernel.threads));
   config.dynamicSmemBytes = static_cast<std::size_t>(prepared.shared_bytes);
   config.stream = launch.stream;
-  LaunchAttributes attributes;
-  attributes.add_cluster(plan.cluster ? parts : 1);
-  attributes.add_early(launch.early);
-  attributes.give_to(config);
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {parts, 1, 1};
+  config.attrs = &cluster;
+  config.numAttrs = plan.cluster ? 1 : 0;
   std::array<void*, 1> arguments{&args};
   INFEROMETER_CUDA_CHECK(cudaLaunchKernelExC(&config, prepared.kernel.function, arguments.data()));
 }

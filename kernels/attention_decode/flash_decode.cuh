@@ -14,13 +14,11 @@
 #include "kernels/attention_decode/shape.hpp"
 #include "kernels/attention_decode/tile_stream.cuh"
 #include "kernels/attention_decode/warp_tile.cuh"
-#include "kernels/ptx/griddepcontrol.cuh"
 
 namespace inferometer::decode {
 
 template <class T, class Shape>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksPerSm) flash_decode_kernel(const DecodeArgs args) {
-  if (args.early) griddepcontrol_launch_dependents();
   extern __shared__ __align__(128) unsigned char shared[];
   Part part = part_of_block<Shape>(args);
   announce_block(args);
@@ -30,16 +28,11 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksPerSm) flash_de
   const int warp = __shfl_sync(kAllLanes, threadIdx.x / 32, 0);  // tells the compiler that the whole warp agrees
   TileStream<Shape> stream(args, part, shared, warp);
   WarpTile<T, Shape> tile;
-  if (!args.early) tile.load_queries(args, part);
+  tile.load_queries(args, part);
   // Waits for the length; where every sequence may have early_keys, the first copies do not. What they bring of keys
   // that do not exist is cleared or never looked at.
   if (args.early_keys == 0) set_length(part, args, length);
-  if (args.early) {
-    stream.start(part.end_key, Shape::kScaled || args.early_keys > 0 ? 0 : length - args.q_len);
-    tile.load_queries(args, part);
-  } else {
-    stream.start(part.end_key, part.end_key);
-  }
+  stream.start(part.end_key);
   if (args.early_keys > 0) set_length(part, args, length);
   // No keys: nothing to do, unless the others of the cluster wait for this block.
   if (part.index >= part.count && (!args.cluster || part.count == 1)) return cp_async_wait<0>();

@@ -26,7 +26,7 @@ struct HalfKv {
   static constexpr int kQuerySteps = 1;
   __device__ static void query_operand(std::uint32_t (&b)[1][2], const std::uint16_t* row, int step, int quad) {
     for (int half = 0; half < 2; ++half)
-      b[0][half] = *reinterpret_cast<const std::uint32_t*>(row + step * 16 + half * 8 + quad * 2);
+      b[0][half] = __ldg(reinterpret_cast<const std::uint32_t*>(row + step * 16 + half * 8 + quad * 2));
   }
   // The dimension of O in row j + 8 half of step `step`.
   __device__ static int output_dim(int step, int half, int j) { return step * 16 + half * 8 + j; }
@@ -48,7 +48,7 @@ struct ByteKv {
   static constexpr int kQuerySteps = 1;
 
   __device__ static uint2 query_quad(const std::uint16_t* row, int step, int quad) {
-    return *reinterpret_cast<const uint2*>(row + step * 16 + quad * 4);
+    return __ldg(reinterpret_cast<const uint2*>(row + step * 16 + quad * 4));
   }
   __device__ static int output_dim(int step, int half, int j) { return step * 16 + j * 2 + half; }
 };
@@ -118,7 +118,7 @@ struct Int4Kv {
 
   static constexpr int kQuerySteps = 2;
   __device__ static void query_operand(std::uint32_t (&b)[2][2], const std::uint16_t* row, int step, int quad) {
-    const uint4 dims = *reinterpret_cast<const uint4*>(row + step * 16 + quad * 8);
+    const uint4 dims = __ldg(reinterpret_cast<const uint4*>(row + step * 16 + quad * 8));
     b[0][0] = __byte_perm(dims.x, dims.z, 0x5410);  // dimensions 0 and 4
     b[0][1] = __byte_perm(dims.y, dims.w, 0x5410);  // 2 and 6
     b[1][0] = __byte_perm(dims.x, dims.z, 0x7632);  // 1 and 5

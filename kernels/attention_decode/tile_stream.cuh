@@ -7,7 +7,6 @@
 #include "kernels/attention_decode/part.cuh"
 #include "kernels/attention_decode/row_map.cuh"
 #include "kernels/ptx/cp_async.cuh"
-#include "kernels/ptx/griddepcontrol.cuh"
 #include "kernels/ptx/ld_shared.cuh"
 #include "kernels/ptx/shared_address.cuh"
 #include "kernels/ptx/st_shared.cuh"
@@ -36,17 +35,14 @@ class TileStream {
     cp_async_commit();
   }
 
-  // Starts the first kStages - 1 tiles, as far as they have keys before end_key; those with keys from old_keys on after
-  // the wait for what is in front, where the launch begins early.
-  __device__ void start(int end_key, int old_keys) {
+  // Starts the first kStages - 1 tiles, as far as they have keys before end_key.
+  __device__ void start(int end_key) {
     if (rows_.is_paged()) cp_async_wait<0>();
 #pragma unroll 1
     for (int s = 0; s + 1 < Shape::kStages; ++s) {
-      if (args_.early && next_key_ + Shape::kTileKeys > old_keys) griddepcontrol_wait();
       copy_tile(stage(s), end_key);
       cp_async_commit();
     }
-    if (args_.early) griddepcontrol_wait();
   }
 
   // Waits for the next tile and starts the one that takes the place of the last. Returns its stage: K, V, scales.

@@ -152,9 +152,7 @@ struct CudaDecoder::State {
   // next ones.
   void queue_graph() {
     const ForwardStep step = padded_step();
-    const auto way = static_cast<std::int64_t>(decoder::bytes_ahead + (decoder::begin_early ? 1 : 0) +
-                                               (decoder::prefetches ? 2 : 0));
-    const std::pair key{step.tokens, step.longest_single + (way << 31)};
+    const std::pair key{step.tokens, step.longest_single};
     if (const auto graph = graphs.find(key); graph != graphs.end()) {
       INFEROMETER_CUDA_CHECK(cudaGraphLaunch(graph->second.get(), stream));
       return;

@@ -110,7 +110,7 @@ void DecoderForward::upload_turns(std::int64_t positions) {
 }
 
 WeightPrefetch DecoderForward::prefetch(const Matrix& matrix, std::int64_t tokens, std::int64_t most) const {
-  if (!(config_.prefetch || prefetches) || tokens > kMostPrefetchTokens) return {};
+  if (!config_.prefetch || tokens > kMostPrefetchTokens) return {};
   return {.data = matrix.data(), .bytes = matrix.bytes(), .wanted = std::min(matrix.bytes(), most)};
 }
 
@@ -180,7 +180,7 @@ void DecoderForward::run_attention(const ForwardStep& step, std::int64_t layer, 
   const std::int64_t cached_bytes =
       step.single_rows * step.longest_single * pool_shape_.block_bytes / sizes_.block_size * 2;
   if (step.chunks == nullptr && cached_bytes <= kShortPauseBytes)
-    rope.next = prefetch(config_.weight_bits == 16 ? weights.o : weights.gate_up, step.tokens, kLongPauseBytes);
+    rope.next = prefetch(weights.o, step.tokens, kLongPauseBytes);
   if (quantized) {
     rope.to = {.k = halves(k_new_), .v = halves(v_new_)};
   } else {

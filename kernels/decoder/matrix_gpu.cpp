@@ -49,7 +49,6 @@ void MatrixProducts::run(const Matrix& matrix, const void* x, void* y, std::int6
   }
   Launch launch;
   launch.stream = stream;
-  set_beginning(launch);
   launch.state = quantized_.at({matrix.weights.get(), matrix.n, matrix.k, m}).get();
   run_weight_only(problem_of(m, matrix.n, matrix.k, matrix.bits), {.x = x, .y = y}, launch);
 }

@@ -13,20 +13,8 @@
 #include "harness/operator/cuda_check.cuh"
 #include "harness/operator/registry.hpp"
 #include "harness/operator/variant.hpp"
-#include "kernels/common/sm90_only.hpp"
 
 namespace inferometer::decoder {
-
-// How the kernels of a step begin (Launch); decode_lab tries other ways.
-inline bool begin_early = true;
-inline std::size_t bytes_ahead = 0;
-inline bool prefetches = false;
-
-inline void set_beginning(Launch& launch) {
-  static const bool kCan = on_sm90();
-  launch.early = begin_early && kCan;
-  launch.ahead_bytes = bytes_ahead;
-}
 
 // One problem, prepared; launched as often as one likes, on other tensors too.
 template <class Op>
@@ -59,7 +47,6 @@ class OperatorLaunch {
   void run(const Problem& problem, const Tensors& tensors, Stream stream) const {
     Launch launch = launch_;
     launch.stream = stream;
-    set_beginning(launch);
     variant_->run(&problem, &tensors, launch);
   }
 

@@ -35,7 +35,6 @@ __device__ const float4* vectors(const float* row) { return reinterpret_cast<con
 
 // Where a row of h comes from: vector(row, hidden, i) is its elements 8 i to 8 i + 7.
 struct Embed {
-  static constexpr bool kBeginsStep = true;
   const std::int32_t* ids;
   const __half* embedding;
   float* h;
@@ -52,7 +51,6 @@ struct Embed {
 };
 
 struct Add {
-  static constexpr bool kBeginsStep = false;
   const __half* delta;
   float* h;
 
@@ -68,7 +66,6 @@ struct Add {
 };
 
 struct Gather {
-  static constexpr bool kBeginsStep = false;
   const std::int32_t* tokens;
   const __half* delta;
   const float* h;
@@ -82,7 +79,7 @@ struct Gather {
 };
 
 constexpr int kMostThreads = 512;
-constexpr int kMostThreadVecs = kMostHidden / kVecElems / kMostThreads;  // of a row, in one thread
+constexpr int kThreadVecs = kMostHidden / kVecElems / kMostThreads;  // of a row, in one thread
 
 __device__ uint4 normed_vector(const Floats8& x, float inverse, const Floats8& gain) {
   return {pack_pair<__half>(x.low.x * inverse * gain.low.x, x.low.y * inverse * gain.low.y),
@@ -93,11 +90,10 @@ __device__ uint4 normed_vector(const Floats8& x, float inverse, const Floats8& g
 
 // One block a row, which stays in registers between the sum of squares and the product with the gains; behind them
 // blocks that prefetch. Gains are asked for before the wait: streams of weights have driven them out of the L2.
-template <class Rows, int kThreadVecs>
+template <class Rows>
 __global__ void __launch_bounds__(kMostThreads)
     norm_kernel(const Rows rows, const Norm norm, __half* normed, unsigned count) {
   __shared__ float partial[kMostWarps];
-  if (!Rows::kBeginsStep) griddepcontrol_launch_dependents();
   if (blockIdx.x >= count) return prefetch_weights(norm.next, blockIdx.x - count, gridDim.x - count);
   const int vecs = norm.hidden / kVecElems;
   const std::int64_t index = blockIdx.x;
@@ -107,7 +103,6 @@ __global__ void __launch_bounds__(kMostThreads)
   for (int v = 0; v < kThreadVecs; ++v)
     if (vec_of(v) < vecs) gains[v] = __ldg(vectors(norm.gain) + vec_of(v));
   griddepcontrol_wait();
-  if (Rows::kBeginsStep) griddepcontrol_launch_dependents();  // the step's inputs are there for all that follow
   uint4* const to = reinterpret_cast<uint4*>(normed + index * norm.hidden);
   const bool exists = rows.exists(index);
   Floats8 x[kThreadVecs];
@@ -130,12 +125,8 @@ void launch_norm(const Rows& rows, const Norm& norm, __half* normed, std::int64_
   const int vecs = norm.hidden / kVecElems;
   const int threads = std::min((vecs + 31) / 32 * 32, kMostThreads);
   const auto blocks = static_cast<unsigned>(count);
-  // Few registers for the usual widths, so that the block finds room beside those of a product.
-  const auto kernel = vecs <= kMostThreads       ? &norm_kernel<Rows, 1>
-                      : vecs <= 2 * kMostThreads ? &norm_kernel<Rows, 2>
-                                                 : &norm_kernel<Rows, kMostThreadVecs>;
-  launch_dependent(kernel, dim3(blocks + prefetch_blocks(norm.next)), dim3(static_cast<unsigned>(threads)), 0, stream,
-                   rows, norm, normed, blocks);
+  launch_dependent(&norm_kernel<Rows>, dim3(blocks + prefetch_blocks(norm.next)), dim3(static_cast<unsigned>(threads)),
+                   0, stream, rows, norm, normed, blocks);
 }
 
 }  // namespace

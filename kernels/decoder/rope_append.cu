@@ -60,7 +60,6 @@ __device__ Head load_head(const __half* row, int half_dim, int lane) {
 }
 
 __global__ void __launch_bounds__(32 * kWarps) rope_append_kernel(const __grid_constant__ RopeAppendArgs args) {
-  griddepcontrol_launch_dependents();
   const auto tokens = static_cast<unsigned>(args.tokens);
   if (blockIdx.x >= tokens) {
     if (blockIdx.y == 0) prefetch_weights(args.next, blockIdx.x - tokens, gridDim.x - tokens);

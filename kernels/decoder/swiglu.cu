@@ -19,7 +19,6 @@ __device__ std::uint32_t swiglu_pair(std::uint32_t gate, std::uint32_t up) {
 
 __global__ void __launch_bounds__(kThreads)
     swiglu_kernel(const uint4* x, uint4* to, int row_vecs, const WeightPrefetch next, unsigned row_blocks) {
-  griddepcontrol_launch_dependents();
   if (blockIdx.x >= row_blocks) {  // of one row of blocks
     if (blockIdx.y == 0) prefetch_weights(next, blockIdx.x - row_blocks, gridDim.x - row_blocks);
     return;

@@ -48,7 +48,7 @@ void run(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch) {
       .x = t.x, .w = t.w, .y = t.y, .operand = p.dtype, .result = p.dtype, .m = p.m, .n = p.n, .k = p.k};
   with_half_type(p.dtype, [&]<class T>() {
     RoundedOutput<T> output;
-    launch_sm90(f16_sm90_kernel<T>(plan.tile), product, plan, &output, launch.stream, launch.early, launch.ahead_bytes);
+    launch_sm90(f16_sm90_kernel<T>(plan.tile), product, plan, &output, launch.stream);
   });
 }
 

@@ -30,8 +30,6 @@ struct Sm90Args {
   Sm90Work work;
   std::uint32_t own_groups;  // sm90_own_groups of the tile
   bool y_aligned;
-  bool early;           // begins before what is in front has ended: X may not be read yet, W may
-  std::uint32_t ahead;  // then: slices that a block asks for into the L2 beyond those its stages hold
 };
 
 }  // namespace inferometer

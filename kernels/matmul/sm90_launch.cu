@@ -3,7 +3,6 @@
 #include <array>
 
 #include "harness/operator/cuda_check.cuh"
-#include "kernels/common/launch_attributes.hpp"
 #include "kernels/common/sm90_only.hpp"
 #include "kernels/common/tensor_map.hpp"
 #include "kernels/matmul/sm90_args.hpp"
@@ -64,20 +63,18 @@ void prepare_sm90(const void* kernel, const Sm90Plan& plan) {
       cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
 }
 
-void launch_sm90(const void* kernel, const Sm90Product& product, const Sm90Plan& plan, void* output, Stream stream,
-                 bool early, std::size_t ahead_bytes) {
+void launch_sm90(const void* kernel, const Sm90Product& product, const Sm90Plan& plan, void* output, Stream stream) {
   Sm90Args args = make_args(product, plan);
-  args.early = early;
-  args.ahead = static_cast<std::uint32_t>(ahead_bytes / plan.blocks / (kSm90TileA * kSm90TileBytesK));
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(plan.blocks);
   config.blockDim = dim3(static_cast<unsigned>(tile_of(plan).threads()));
   config.dynamicSmemBytes = tile_of(plan).smem_bytes();
   config.stream = stream;
-  LaunchAttributes attributes;
-  attributes.add_cluster(plan.work.split);
-  attributes.add_early(early);
-  attributes.give_to(config);
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {plan.work.split, 1, 1};
+  config.attrs = &cluster;
+  config.numAttrs = plan.work.split > 1 ? 1 : 0;
   std::array<void*, 2> arguments{&args, output};
   INFEROMETER_CUDA_CHECK(cudaLaunchKernelExC(&config, kernel, arguments.data()));
 }

@@ -1,7 +1,6 @@
 // sm90_matmul_kernel on its way to the GPU, for every type of operands.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "harness/operator/dtype.hpp"
@@ -28,8 +27,7 @@ struct Sm90Product {
 void prepare_sm90(const void* kernel, const Sm90Plan& plan);
 
 // Enqueues the product. `output`: the kernel's second parameter. The tensor maps are made here, of the tensors of this
-// launch. `early`, `ahead_bytes`: see Launch. Throws CudaError.
-void launch_sm90(const void* kernel, const Sm90Product& product, const Sm90Plan& plan, void* output, Stream stream,
-                 bool early = false, std::size_t ahead_bytes = 0);
+// launch. Throws CudaError.
+void launch_sm90(const void* kernel, const Sm90Product& product, const Sm90Plan& plan, void* output, Stream stream);
 
 }  // namespace inferometer

@@ -10,7 +10,6 @@
 #include "kernels/matmul/sm90_args.hpp"
 #include "kernels/matmul/sm90_ring.cuh"
 #include "kernels/matmul/sm90_tile.hpp"
-#include "kernels/ptx/griddepcontrol.cuh"
 #include "kernels/ptx/tma.cuh"
 #include "kernels/ptx/wgmma.cuh"
 
@@ -65,13 +64,6 @@ class RowCopies {
                   static_cast<int>(first_ + whole_rows_));
   }
 
-  __device__ void prefetch_map() const { tma_prefetch_map(has_rest_ ? &from_.rest_map : &from_.whole_map); }
-  __device__ void prefetch(int k) const {
-    for (std::uint32_t row = 0; row < whole_rows_; row += from_.box)
-      tma_prefetch_2d(&from_.whole_map, k, static_cast<int>(first_ + row));
-    if (has_rest_) tma_prefetch_2d(&from_.rest_map, k, static_cast<int>(first_ + whole_rows_));
-  }
-
  private:
   const Sm90Rows& from_;
   std::uint32_t first_;
@@ -79,36 +71,17 @@ class RowCopies {
   bool has_rest_;
 };
 
-// One thread: starts the copies of all of this block's slices of a tile. `waits`: nothing has been copied yet, and X
-// may not be; so W fills the ring before the wait, and X follows.
+// One thread: starts the copies of all of this block's slices of a tile.
 template <class T, class Tile, int N>
 __device__ __forceinline__ void copy_slices(const Sm90Args& args, Sm90Origin tile, std::uint32_t rank,
-                                            std::uint32_t stages, StageRing<Tile::kTile.stages>& ring, bool& waits) {
+                                            std::uint32_t stages, StageRing<Tile::kTile.stages>& ring) {
   constexpr Sm90Tile kTile = Tile::kTile;
   constexpr std::uint32_t kSliceElems = kSm90TileBytesK / sizeof(T);
-  constexpr std::uint32_t kWAt = kTile.weights_are_a ? 0 : kTile.a_bytes();
-  constexpr std::uint32_t kXAt = kTile.a_bytes() - kWAt;
   const RowCopies a(args.a, tile.a, kSm90TileA);
   const RowCopies b(args.b, tile.b, N);
   const std::uint32_t first = args.work.first_slice(rank);
   const std::uint32_t end = first + args.work.slices_of(rank);
-  std::uint32_t slice = first;
-  if (waits) {
-    waits = false;
-    const RowCopies& w = kTile.weights_are_a ? a : b;
-    const RowCopies& x = kTile.weights_are_a ? b : a;
-    x.prefetch_map();
-    for (; slice < min(end, first + kTile.stages); ++slice) {
-      ring.begin_fill(a.bytes() + b.bytes());
-      w.start(stages + ring.stage() * kTile.stage_bytes() + kWAt, ring.full(), static_cast<int>(slice * kSliceElems));
-      ring.advance();
-    }
-    for (std::uint32_t s = slice; s < min(end, slice + args.ahead); ++s) w.prefetch(static_cast<int>(s * kSliceElems));
-    griddepcontrol_wait();
-    for (std::uint32_t s = 0; first + s < slice; ++s)
-      x.start(stages + s * kTile.stage_bytes() + kXAt, ring.full(s), static_cast<int>((first + s) * kSliceElems));
-  }
-  for (; slice < end; ++slice) {
+  for (std::uint32_t slice = first; slice < end; ++slice) {
     const std::uint32_t stage = stages + ring.stage() * kTile.stage_bytes();
     const int k = static_cast<int>(slice * kSliceElems);
     ring.begin_fill(a.bytes() + b.bytes());

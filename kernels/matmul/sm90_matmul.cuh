@@ -17,7 +17,6 @@
 #include "kernels/matmul/sm90_store.cuh"
 #include "kernels/matmul/sm90_tile.hpp"
 #include "kernels/ptx/cluster.cuh"
-#include "kernels/ptx/griddepcontrol.cuh"
 #include "kernels/ptx/mbarrier.cuh"
 #include "kernels/ptx/shared_address.cuh"
 #include "kernels/ptx/warpgroup.cuh"
@@ -130,9 +129,8 @@ __device__ __forceinline__ void copy_tiles(const Sm90Args& args, BlockParts<Tile
   __syncwarp();
   named_barrier_arrive(kBeginBarrier, Tile::kTile.threads());
   if (copies) {
-    bool waits = args.early;
     for_each_piece<Tile>(args.work, [&]<int N>(Sm90Origin tile) {
-      copy_slices<T, Tile, N>(args, tile, block.rank, block.stages, block.ring, waits);
+      copy_slices<T, Tile, N>(args, tile, block.rank, block.stages, block.ring);
     });
   }
 }
@@ -144,7 +142,6 @@ __device__ __forceinline__ void multiply_tiles(const Sm90Args& args, const Outpu
   BoxStore<Tile> box(args, block.stages + kTile.boxes_at() + group * kTile.boxes() * kTile.box_bytes(), group);
   if (threadIdx.x == 0 && args.y_aligned) tma_prefetch_map(&args.y);
   named_barrier_sync(kBeginBarrier, kTile.threads());
-  if (args.early) griddepcontrol_wait();  // Y may be written, and the block may end
   for_each_piece<Tile>(args.work, [&]<int N>(Sm90Origin tile) {
     Sm90Sums<T, N> sums;
     multiply_slices<T, Tile, N>(args.work.slices_of(block.rank), block.stages, group * kSm90GroupRows, block.ring,
@@ -167,7 +164,6 @@ __global__ void __launch_bounds__(Tile::kTile.threads(), Tile::kTile.blocks_per_
     sm90_matmul_kernel(const __grid_constant__ Sm90Args args, const Output output) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   constexpr bool kShifts = Tile::kTile.shifts_registers();
-  if (args.early) griddepcontrol_launch_dependents();
   extern __shared__ __align__(1024) unsigned char smem[];  // the swizzle is one of addresses: 8 rows are 1024 bytes
   BlockParts<Tile> block(args, shared_address(smem));
   if (threadIdx.x >= kReaders * 32) {

@@ -28,7 +28,6 @@ class StageRing {
 
   __device__ std::uint32_t stage() const { return stage_; }
   __device__ std::uint32_t full() const { return full(stage_); }
-  __device__ std::uint32_t full(std::uint32_t stage) const { return barriers_ + 8 * stage; }
 
   // The side that fills: waits until the stage is free, then announces the bytes that it starts copying.
   __device__ void begin_fill(std::uint32_t bytes) const {
@@ -50,6 +49,7 @@ class StageRing {
   }
 
  private:
+  __device__ std::uint32_t full(std::uint32_t stage) const { return barriers_ + 8 * stage; }
   __device__ std::uint32_t empty(std::uint32_t stage) const { return barriers_ + 8 * (kStages + stage); }
 
   std::uint32_t barriers_;

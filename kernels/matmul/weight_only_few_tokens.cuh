@@ -21,7 +21,6 @@
 #include "kernels/matmul/weight_only_fragment.cuh"
 #include "kernels/matmul/weight_only_terms.cuh"
 #include "kernels/ptx/cluster.cuh"
-#include "kernels/ptx/griddepcontrol.cuh"
 #include "kernels/ptx/ldmatrix.cuh"
 #include "kernels/ptx/mma.cuh"
 #include "kernels/ptx/shared_address.cuh"
@@ -38,7 +37,6 @@ struct FewTokens {
   using Form = TileForm<kBitCount, kPlain>;
   static constexpr FewTokensShape kShape = {.token_tiles = kTokenTileCount};
   static constexpr int kBits = kBitCount;
-  static constexpr bool kGoesOn = kPlain;  // to other rows: registers allow it
   static constexpr int kThreads = FewTokensShape::kThreads;
   static constexpr int kWarps = FewTokensShape::kWarps;
   static constexpr int kMaxTiles = kMostTiles;
@@ -180,10 +178,12 @@ __device__ __forceinline__ void load_x(std::uint32_t panel, const PlacesInX& pla
 
 // `first_slice`: the warp's. Where tiles are odd in number, the last is multiplied together with what lies behind it.
 template <class T, class Shape>
-__device__ __forceinline__ void accumulate_warp(const FewTokensArgs<T>& args, const typename Shape::Form& form,
-                                                FewTokensRing<T, Shape>& ring, int first_slice, int end_slice,
+__device__ __forceinline__ void accumulate_warp(const FewTokensArgs<T>& args, const CUtensorMap* x_map, int warp,
+                                                int first_tile, int first_slice, int end_slice, unsigned char* shared,
                                                 FewTokensSums<Shape>& sums) {
   const int lane = threadIdx.x % 32;
+  const typename Shape::Form form(args.weights.shape);
+  FewTokensRing<T, Shape> ring(args, x_map, first_tile, first_slice, end_slice, form.tile_bytes(), warp, shared);
   const PlacesInX places_in_x;
   const std::uint32_t codes_at = lane * 16;
   const std::uint32_t scales_at = Shape::Form::kScalesAt + lane / 4 * sizeof(T);
@@ -274,13 +274,12 @@ __device__ __forceinline__ void finish_block(const FewTokensArgs<T>& args, int f
 
 #endif
 
-// The blocks of a cluster share rows; alone, a block goes on to others, whose slices its rings take meanwhile.
+// The blocks of a cluster share rows.
 template <class T, int kBits, bool kPlain, int kTokenTiles, int kMaxTiles>
 __global__ void __launch_bounds__(FewTokensShape::kThreads, 1)
     few_tokens_kernel(const __grid_constant__ FewTokensArgs<T> args, const __grid_constant__ CUtensorMap x) {
 #if __CUDA_ARCH__ >= 900
   using Shape = FewTokens<T, kBits, kPlain, kTokenTiles, kMaxTiles>;
-  if (args.early) griddepcontrol_launch_dependents();
   extern __shared__ __align__(1024) unsigned char smem[];
   if (threadIdx.x == 0) tma_prefetch_map(&x);
   const int warp = __shfl_sync(~0U, static_cast<int>(threadIdx.x) / 32, 0);  // the compiler learns that all lanes agree
@@ -289,18 +288,11 @@ __global__ void __launch_bounds__(FewTokensShape::kThreads, 1)
   const int begin = part * args.part_slices + min(part, args.long_parts);
   const int end = begin + args.part_slices + (part < args.long_parts ? 1 : 0);
 
-  const typename Shape::Form form(args.weights.shape);
-  FewTokensRing<T, Shape> ring(args, &x, first_tile, begin + warp, end, form.tile_bytes(), warp, smem);
-  const int step = args.tiles * static_cast<int>(cluster_count());
-#pragma unroll 1
-  for (int tile = first_tile; tile * kTileRows < args.n; tile += step) {
-    FewTokensSums<Shape> sums = {};
-    accumulate_warp<T, Shape>(args, form, ring, begin + warp, end, sums);
-    __syncthreads();  // all warps are done with their rings, or with the sums before, which the sums overwrite
-    if (args.parts > 1) cluster_arrive_relaxed();  // and so may what other blocks send
-    finish_block<T, Shape>(args, tile, part, sums, smem + args.merge_at);
-    if constexpr (!Shape::kGoesOn) break;
-  }
+  FewTokensSums<Shape> sums = {};
+  accumulate_warp<T, Shape>(args, &x, warp, first_tile, begin + warp, end, smem, sums);
+  __syncthreads();                               // all warps are done with their rings, which the sums overwrite
+  if (args.parts > 1) cluster_arrive_relaxed();  // and so may what other blocks send
+  finish_block<T, Shape>(args, first_tile, part, sums, smem);
 #endif
 }
 

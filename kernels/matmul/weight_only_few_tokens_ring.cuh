@@ -7,8 +7,6 @@
 #include "kernels/matmul/packing.hpp"
 #include "kernels/matmul/weight_only_few_tokens_shape.hpp"
 #include "kernels/ptx/bulk_copy.cuh"
-#include "kernels/ptx/cluster.cuh"
-#include "kernels/ptx/griddepcontrol.cuh"
 #include "kernels/ptx/mbarrier.cuh"
 #include "kernels/ptx/shared_address.cuh"
 #include "kernels/ptx/tma.cuh"
@@ -62,19 +60,16 @@ class TilesInPanels {
 };
 
 // A stage holds a slice of X and, in a place of its own, the block's tiles in that slice. The slices are every
-// kWarps-th from `first_slice` on; behind the last of them come those of the block's next rows. Of tiles past the last
-// row of W nothing is copied: what is there instead reaches only sums that are not stored.
+// kWarps-th from `first_slice` on. Of tiles past the last row of W nothing is copied: what is there instead reaches
+// only sums that are not stored.
 template <class T, class Shape>
 class FewTokensRing {
  public:
   // Sets up the barriers and starts to fill all stages.
   __device__ FewTokensRing(const FewTokensArgs<T>& args, const CUtensorMap* x, int first_tile, int first_slice,
                            int end_slice, int tile_bytes, int warp, unsigned char* shared)
-      : args_(args),
-        tiles_(args, first_tile, first_slice, tile_bytes),
+      : tiles_(args, first_tile, first_slice, tile_bytes),
         x_(x),
-        next_tile_(first_tile),
-        first_slice_(first_slice),
         next_slice_(first_slice),
         end_slice_(end_slice),
         stages_(args.stages),
@@ -84,28 +79,17 @@ class FewTokensRing {
     x_stage_ = base + warp * stages_ * Shape::kXBytes;
     weights_ = base + kShape.weights_at(stages_) + warp * stages_ * weight_bytes_;
     barrier_ = base + kShape.barriers_at(args.tiles, tile_bytes, stages_) + warp * stages_ * 8;
-    const bool starts = threadIdx.x % 32 == 0;
-    if (starts) {
+    const int filled = min(stages_, (end_slice - first_slice + Shape::kWarps - 1) / Shape::kWarps);
+    if (threadIdx.x % 32 == 0) {
 #pragma unroll 1
       for (int stage = 0; stage < stages_; ++stage) mbarrier_init(barrier_ + stage * 8, 1);
       mbarrier_init_fence();
-    }
-    int filled = 0;
 #pragma unroll 1
-    for (; filled < stages_ && has_next(); ++filled, next_slice_ += Shape::kWarps) {
-      if (!starts) continue;
-      fill_weights(weights_ + filled * weight_bytes_, barrier_ + filled * 8);
-      if (!args.early) fill_x(next_slice_, x_stage_ + filled * Shape::kXBytes, barrier_ + filled * 8);
+      for (int stage = 0; stage < filled; ++stage)
+        fill(first_slice + stage * Shape::kWarps, x_stage_ + stage * Shape::kXBytes, weights_ + stage * weight_bytes_,
+             barrier_ + stage * 8);
     }
-    if (args.early) {
-      griddepcontrol_wait();  // X may be read, Y written, and the block may end
-      int slice = first_slice;
-#pragma unroll 1
-      for (int stage = 0; starts && stage < filled; ++stage) {
-        fill_x(slice, x_stage_ + stage * Shape::kXBytes, barrier_ + stage * 8);
-        slice = slice + Shape::kWarps < end_slice ? slice + Shape::kWarps : first_slice;
-      }
-    }
+    next_slice_ += filled * Shape::kWarps;
     __syncwarp();
   }
 
@@ -117,13 +101,8 @@ class FewTokensRing {
   // The warp is done with the current stage: refills it and goes on to the next.
   __device__ __forceinline__ void next() {
     __syncwarp();
-    if (has_next()) {
-      if (threadIdx.x % 32 == 0) {
-        fill_weights(weights_, barrier_);
-        fill_x(next_slice_, x_stage_, barrier_);
-      }
-      next_slice_ += Shape::kWarps;
-    }
+    if (next_slice_ < end_slice_ && threadIdx.x % 32 == 0) fill(next_slice_, x_stage_, weights_, barrier_);
+    next_slice_ += Shape::kWarps;
     x_stage_ += Shape::kXBytes;
     weights_ += weight_bytes_;
     barrier_ += 8;
@@ -136,33 +115,16 @@ class FewTokensRing {
   }
 
  private:
-  // Whether there is a slice to copy yet: turns to the block's next rows behind the last of these.
-  __device__ __forceinline__ bool has_next() {
-    if (next_slice_ < end_slice_) return true;
-    if constexpr (!Shape::kGoesOn) return false;
-    const int tile = next_tile_ + args_.tiles * static_cast<int>(cluster_count());
-    if (first_slice_ >= end_slice_ || tile * kTileRows >= args_.n) return false;
-    tiles_ = TilesInPanels(args_, tile, first_slice_, weight_bytes_ / args_.tiles);
-    next_tile_ = tile;
-    next_slice_ = first_slice_;
-    return true;
-  }
-
-  // One lane. Copies arrive in the order of their start: X comes right behind its slice of W, unless it must wait.
-  __device__ __forceinline__ void fill_weights(std::uint32_t weights, std::uint32_t barrier) {
+  // One lane. Copies arrive in the order of their start: X comes right behind its slice of W.
+  __device__ __forceinline__ void fill(int slice, std::uint32_t x_stage, std::uint32_t weights, std::uint32_t barrier) {
     mbarrier_arrive_expect_bytes(barrier, Shape::kXBytes + tiles_.bytes());
     tiles_.copy_next(weights, barrier);
-  }
-  __device__ __forceinline__ void fill_x(int slice, std::uint32_t x_stage, std::uint32_t barrier) const {
     tma_load_2d(x_stage, x_, barrier, slice * kSliceK, 0);
   }
 
-  const FewTokensArgs<T>& args_;
   TilesInPanels tiles_;
   const CUtensorMap* x_;
-  int next_tile_;  // to be copied, the first of the block's
-  int first_slice_;
-  int next_slice_;
+  int next_slice_;  // to be copied
   int end_slice_;
   int stages_;
   int weight_bytes_;

@@ -28,9 +28,6 @@ struct FewTokensArgs {
   int part_slices;  // of each part ...
   int long_parts;   // ... and one more in so many, the first
 
-  int merge_at = 0;    // where in shared memory sums meet: behind the rings where a block goes on to other rows
-  bool early = false;  // begins before what is in front has ended: X may not be read yet, W may
-
   FewTokensArgs(const PackedWeights& w, const T* from, T* to, int tokens, int block_tiles, int k_parts, int ring_stages)
       : weights(w),
         x(from),
@@ -78,10 +75,6 @@ struct FewTokensShape {
   }
   INFEROMETER_HOST_DEVICE static constexpr int inbox_bytes(int parts) { return parts == 1 ? 0 : parts * kThreads * 16; }
 
-  // With `merge_at` behind the rings.
-  constexpr int lasting_smem_bytes(int tiles, int tile_bytes, int stages) const {
-    return rings_bytes(tiles, tile_bytes, stages) + merge_bytes(tiles);
-  }
   constexpr int smem_bytes(int tiles, int tile_bytes, int parts, int stages) const {
     return std::max(rings_bytes(tiles, tile_bytes, stages), merge_bytes(tiles) + inbox_bytes(parts));
   }

@@ -42,20 +42,6 @@ void consider(WeightOnlyPlan& best, const WeightOnlyPlan& plan) {
   if (best.blocks == 0 || plan.predicted_ns < best.predicted_ns) best = plan;
 }
 
-// As many blocks as run at once, each of which goes on from rows to rows, if shared memory allows it.
-void go_on(WeightOnlyPlan& plan, const FewTokensShape& shape, int tile_bytes, std::int64_t rounds,
-           const GpuLimits& gpu) {
-  int stages = plan.stages;
-  while (stages > 0 &&
-         shape.lasting_smem_bytes(plan.tiles, tile_bytes, stages) > static_cast<int>(gpu.block_smem_bytes))
-    --stages;
-  if (stages == 0) return;
-  plan.stages = stages;
-  plan.blocks = ceil_div(plan.blocks, rounds);
-  plan.merge_at = shape.rings_bytes(plan.tiles, tile_bytes, stages);
-  plan.smem_bytes = shape.lasting_smem_bytes(plan.tiles, tile_bytes, stages);
-}
-
 void consider_few_tokens(WeightOnlyPlan& best, const PackedShape& weights, std::int64_t m, const GpuLimits& gpu) {
   const FewTokensShape shape = {.token_tiles = static_cast<int>(ceil_div(m, 8))};
   const FewTokensCost& cost = kFewTokensCost.at(static_cast<std::size_t>(shape.token_tiles - 1));
@@ -77,10 +63,7 @@ void consider_few_tokens(WeightOnlyPlan& best, const PackedShape& weights, std::
       const auto slices = static_cast<double>(ceil_div(ceil_div(weights.slices(), parts), FewTokensShape::kWarps) *
                                               FewTokensShape::kWarps);
       const double block_ns = slices * (tiles * tile_ns + cost.slice_ns);
-      const std::int64_t rounds_of_blocks = ceil_div(plan.blocks, usable_sms(parts, gpu.sm_count));
-      const auto rounds = static_cast<double>(rounds_of_blocks);
-      if (parts == 1 && rounds_of_blocks > 1 && weights.is_plain())
-        go_on(plan, shape, weights.tile_bytes(), rounds_of_blocks, gpu);
+      const auto rounds = static_cast<double>(ceil_div(plan.blocks, usable_sms(parts, gpu.sm_count)));
       plan.predicted_ns = kLaunchNs + std::max(rounds * block_ns, weight_ns(weights)) + (parts > 1 ? kClusterNs : 0);
       consider(best, plan);
     }

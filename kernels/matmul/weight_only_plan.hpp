@@ -34,7 +34,6 @@ struct WeightOnlyPlan {
   int order_band = 0;   // wgmma: tiles of tokens that run side by side
   int parts = 1;        // of k, one a block: a cluster
   int stages = 0;       // few tokens: of a warp's ring
-  int merge_at = 0;     // few tokens: 0, or behind the rings, for blocks that go on to other rows
   std::int64_t blocks = 0;
   int threads = 0;
   int smem_bytes = 0;

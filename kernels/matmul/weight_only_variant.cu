@@ -7,7 +7,6 @@
 #include "harness/operator/cuda_check.cuh"
 #include "kernels/common/gpu_limits.hpp"
 #include "kernels/common/half_ops.cuh"
-#include "kernels/common/launch_attributes.hpp"
 #include "kernels/common/sm90_only.hpp"
 #include "kernels/common/tensor_map.hpp"
 #include "kernels/matmul/packing_kernel.hpp"
@@ -35,17 +34,17 @@ CUtensorMap map_of_x(const MatmulProblem& p, const MatmulTensors& t, int tokens)
 }
 
 template <class Kernel, class Args>
-void launch_kernel(Kernel kernel, const WeightOnlyPlan& plan, const Args& args, const CUtensorMap& x,
-                   const Launch& launch) {
-  LaunchAttributes attributes;
-  attributes.add_cluster(static_cast<unsigned>(plan.parts));
-  attributes.add_early(launch.early);
+void launch_kernel(Kernel kernel, const WeightOnlyPlan& plan, const Args& args, const CUtensorMap& x, Stream stream) {
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {.x = static_cast<unsigned>(plan.parts), .y = 1, .z = 1};
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(static_cast<unsigned>(plan.blocks));
   config.blockDim = dim3(static_cast<unsigned>(plan.threads));
   config.dynamicSmemBytes = static_cast<std::size_t>(plan.smem_bytes);
-  config.stream = launch.stream;
-  attributes.give_to(config);
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = plan.parts > 1 ? 1 : 0;
   INFEROMETER_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, args, x));
 }
 
@@ -63,21 +62,17 @@ void allow_shared_memory(const State& state) {
   INFEROMETER_CUDA_CHECK(cudaFuncGetAttributes(&allowed, kernel));
   if (plan.smem_bytes > allowed.maxDynamicSharedSizeBytes)
     INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.smem_bytes));
-  INFEROMETER_CUDA_CHECK(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
 }
 
 template <class T, int kBits>
-void launch(const State& state, const MatmulProblem& p, const MatmulTensors& t, const Launch& how) {
+void launch(const State& state, const MatmulProblem& p, const MatmulTensors& t, Stream stream) {
   const WeightOnlyPlan& plan = state.plan;
   const bool plain = state.weights.shape.is_plain();
   const CUtensorMap x = map_of_x(p, t, plan.tokens);
   if (plan.few_tokens) {
-    FewTokensArgs<T> args(state.weights, static_cast<const T*>(t.x), static_cast<T*>(t.y), static_cast<int>(p.m),
-                          plan.tiles, plan.parts, plan.stages);
-    args.merge_at = plan.merge_at;
-    args.early = how.early;
-    launch_kernel(few_tokens_kernel_for<T, kBits>(plain, plan.token_tiles, plan.tiles), plan, args, x, how);
+    const FewTokensArgs<T> args(state.weights, static_cast<const T*>(t.x), static_cast<T*>(t.y), static_cast<int>(p.m),
+                                plan.tiles, plan.parts, plan.stages);
+    launch_kernel(few_tokens_kernel_for<T, kBits>(plain, plan.token_tiles, plan.tiles), plan, args, x, stream);
   } else {
     const WeightOnlyWgmmaArgs<T> args = {.weights = state.weights,
                                          .y = static_cast<T*>(t.y),
@@ -86,9 +81,8 @@ void launch(const State& state, const MatmulProblem& p, const MatmulTensors& t, 
                                          .row_tiles = plan.tiles,
                                          .token_tiles = plan.token_tiles,
                                          .order_band = plan.order_band,
-                                         .parts = plan.parts,
-                                         .early = how.early};
-    launch_kernel(weight_only_wgmma_kernel_for<T, kBits>(plain, plan.shape), plan, args, x, how);
+                                         .parts = plan.parts};
+    launch_kernel(weight_only_wgmma_kernel_for<T, kBits>(plain, plan.shape), plan, args, x, stream);
   }
 }
 
@@ -142,7 +136,7 @@ std::span<const std::byte> packed_weights(const std::shared_ptr<void>& state) {
 
 void run_weight_only(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch_on) {
   const State& state = *static_cast<const State*>(launch_on.state);
-  with_format(p, [&]<class T, int kBits>() { launch<T, kBits>(state, p, t, launch_on); });
+  with_format(p, [&]<class T, int kBits>() { launch<T, kBits>(state, p, t, launch_on.stream); });
 }
 
 }  // namespace inferometer

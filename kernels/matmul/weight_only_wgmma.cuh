@@ -16,7 +16,6 @@
 #include "kernels/matmul/weight_only_wgmma_shape.hpp"
 #include "kernels/matmul/weight_only_wgmma_slices.cuh"
 #include "kernels/matmul/weight_only_wgmma_store.cuh"
-#include "kernels/ptx/griddepcontrol.cuh"
 #include "kernels/ptx/shared_address.cuh"
 #include "kernels/ptx/warpgroup.cuh"
 
@@ -54,13 +53,11 @@ __global__ void __launch_bounds__(WeightOnlyWgmmaShape::kThreads, 1)
                              const __grid_constant__ CUtensorMap x) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   using Shape = WgmmaConfig<kBits, kPlain, kTokens, kBands>;
-  if (args.early) griddepcontrol_launch_dependents();
   extern __shared__ __align__(1024) unsigned char smem[];
   const int part = blockIdx.x % args.parts;
   const int tiles = args.row_tiles * args.token_tiles;
   const int step = gridDim.x / args.parts;
   if (threadIdx.x == 0) init_barriers<Shape>(shared_address(smem));
-  if (threadIdx.x == 32) tma_prefetch_map(&x);
   __syncthreads();
 
   const int warpgroup = threadIdx.x / 128;
@@ -69,13 +66,11 @@ __global__ void __launch_bounds__(WeightOnlyWgmmaShape::kThreads, 1)
     keep_registers<Shape::kShape.copy_registers()>();
     CopiedSlices<Shape> turn(shared_address(smem), threadIdx.x / 32 % WeightOnlyWgmmaShape::kCopyWarps);
     for (int t = blockIdx.x / args.parts; t < tiles; t += step) {
-      if (threadIdx.x % 32 == 0)
-        copy_slices<T, Shape>(args, &x, WgmmaTile(args, t, part), turn, args.early && t == blockIdx.x / args.parts);
+      if (threadIdx.x % 32 == 0) copy_slices<T, Shape>(args, &x, WgmmaTile(args, t, part), turn);
       for (int meeting = 0; is_shared && meeting < share_meetings(args.parts); ++meeting) meet<false>(args.parts);
     }
   } else {
     take_registers<Shape::kShape.multiply_registers()>();
-    if (args.early) griddepcontrol_wait();  // Y may be written, and the block may end
     const TileReader<T, Shape> reader(args.weights.shape, warpgroup % kBands);
     const Turns<Shape> turns(warpgroup);
     MultipliedSlices<Shape> turn(shared_address(smem), warpgroup / kBands);

@@ -19,7 +19,6 @@ struct WeightOnlyWgmmaArgs {
   int token_tiles;  // of the shape's tokens
   int order_band;   // tiles of tokens that run side by side: tile_in_order
   int parts;        // blocks that share a tile, each with a part of k: a cluster where more than 1
-  bool early;       // begins before what is in front has ended: X may not be read yet, W may
 };
 
 struct WeightOnlyWgmmaShape {

@@ -8,7 +8,6 @@
 #include "kernels/matmul/weight_only_wgmma_shape.hpp"
 #include "kernels/matmul/work_split.cuh"
 #include "kernels/ptx/bulk_copy.cuh"
-#include "kernels/ptx/griddepcontrol.cuh"
 #include "kernels/ptx/mbarrier.cuh"
 #include "kernels/ptx/tma.cuh"
 
@@ -96,11 +95,10 @@ using CopiedSlices = SlicesInTurn<Shape, WeightOnlyWgmmaShape::kCopyWarps>;
 template <class Shape>
 using MultipliedSlices = SlicesInTurn<Shape, Shape::kWays>;
 
-// A copying warp's slices of a tile: X and the packed tiles of W, which are contiguous. One thread calls. `waits`:
-// nothing has been copied yet, and X may not be; so W fills the stages before the wait, and X follows.
+// A copying warp's slices of a tile: X and the packed tiles of W, which are contiguous. One thread calls.
 template <class T, class Shape>
 __device__ __forceinline__ void copy_slices(const WeightOnlyWgmmaArgs<T>& args, const CUtensorMap* x,
-                                            const WgmmaTile& tile, CopiedSlices<Shape>& turn, bool waits) {
+                                            const WgmmaTile& tile, CopiedSlices<Shape>& turn) {
   constexpr int kTiles = Shape::kBands * kBandTiles;
   const PackedShape& shape = args.weights.shape;
   const std::int64_t first_tile = std::int64_t{tile.row_tile} * kTiles;
@@ -108,25 +106,12 @@ __device__ __forceinline__ void copy_slices(const WeightOnlyWgmmaArgs<T>& args, 
   const std::uint32_t bytes = tiles * shape.tile_bytes();
   const unsigned char* const weights = args.weights.tiles + shape.tile_at(first_tile, tile.first_slice);
   const auto slice_bytes = static_cast<std::uint32_t>(shape.tile_at(first_tile, 1) - shape.tile_at(first_tile, 0));
-  // X of the slice that is `behind` slices before the turn's, all of them in stages of the first round.
-  const auto copy_x = [&](int behind) {
-    tma_load_2d(turn.stage() - behind * Shape::kStageBytes, x, turn.full() - behind * 8,
-                (tile.first_slice + turn.slice() - behind) * kSliceK, tile.token_tile * Shape::kTokens);
-  };
-#pragma unroll 1
   for (; turn.slice() < tile.slices; turn.next()) {
     turn.wait_empty();
     mbarrier_arrive_expect_bytes(turn.full(), Shape::kXBytes + bytes);
     bulk_load(turn.stage() + Shape::kXBytes, weights + std::int64_t{turn.slice()} * slice_bytes, bytes, turn.full());
-    if (waits) {
-      constexpr int kStep = WeightOnlyWgmmaShape::kCopyWarps;
-      if (turn.slice() + kStep < min(tile.slices, Shape::kStages)) continue;
-      waits = false;
-      griddepcontrol_wait();
-#pragma unroll 1
-      for (int behind = turn.slice() / kStep * kStep; behind > 0; behind -= kStep) copy_x(behind);
-    }
-    copy_x(0);
+    tma_load_2d(turn.stage(), x, turn.full(), (tile.first_slice + turn.slice()) * kSliceK,
+                tile.token_tile * Shape::kTokens);
   }
   turn.next_tile(tile.slices);
 }

@@ -12,12 +12,4 @@ __device__ __forceinline__ void griddepcontrol_wait() {
 #endif
 }
 
-// PTX griddepcontrol.launch_dependents (sm_90): the grid behind this one may begin, if it was launched so, once every
-// block of this one has come here or ended. Says nothing of what this one has written.
-__device__ __forceinline__ void griddepcontrol_launch_dependents() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;\n" ::: "memory");
-#endif
-}
-
 }  // namespace inferometer

@@ -39,13 +39,7 @@ __device__ __forceinline__ void tma_load_2d(std::uint32_t dst, const CUtensorMap
       : "memory");
 }
 
-// PTX cp.async.bulk.prefetch.tensor.2d.L2.global.tile: asks for a box to be brought into the L2; nothing to wait for.
-__device__ __forceinline__ void tma_prefetch_2d(const CUtensorMap* map, int c0, int c1) {
-  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];\n" ::"l"(map), "r"(c0), "r"(c1)
-               : "memory");
-}
-
-// tma_load_2d with .multicast::cluster: into the same place of every block of the cluster whose bit is set in `blocks`,
+// The same with .multicast::cluster: into the same place of every block of the cluster whose bit is set in `blocks`,
 // counted by the barrier in the same place there.
 __device__ __forceinline__ void tma_load_2d_multicast(std::uint32_t dst, const CUtensorMap* map, std::uint32_t barrier,
                                                       std::uint16_t blocks, int c0, int c1) {
