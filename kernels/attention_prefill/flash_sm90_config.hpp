@@ -9,42 +9,25 @@ namespace inferometer {
 //   shared memory, 227 KB at most:  Q  kQStages x kTileQ x head_dim,  K and V  2 x kTileKv x (head_dim + v_dim),
 //                                   16 bits each, head_dim and v_dim rounded up to 64
 //   registers, 64 K of an SM:       a math thread holds S (kTileKv / 2), P (kTileKv / 4) and O (v_dim / 2)
-// What a shape may do otherwise; bits of kOptions.
-struct FlashSm90Option {
-  // m stays where it is once every row has seen a key: no maxima, but the sums tell whether P left the range of 16
-  // bits, and the block is then done again.
-  static constexpr unsigned trusting = 1;
-  static constexpr unsigned prefetching = 2;  // into the L2, a tile ahead: keys and values at a tile's own positions
-  // Paged caches of whole groups of 8 tokens, heads of whole panels: a box holds a head's panels side by side.
-  static constexpr unsigned grouped = 4;
-  static constexpr unsigned two_teams = 8;  // of warpgroups and copying warps, with tiles and stages of their own
-  static constexpr unsigned three_k_stages = 16;
-};
-
-template <int kHeadDim_, int kVDim_, int kWarpgroups_, int kTileKv_, int kQStages_, unsigned kOptions = 0>
+template <int kHeadDim_, int kVDim_, int kWarpgroups_, int kTileKv_, int kQStages_>
 struct FlashSm90Shape {
   static constexpr int kHeadDim = kHeadDim_;
   static constexpr int kVDim = kVDim_;
   static constexpr int kWarpgroups = kWarpgroups_;
   static constexpr int kTileKv = kTileKv_;
   static constexpr int kTileQ = 64 * kWarpgroups_;
-  static constexpr int kTeams = (kOptions & FlashSm90Option::two_teams) != 0 ? 2 : 1;
-  static constexpr int kThreads = 128 * (kWarpgroups_ * kTeams + 1);
+  static constexpr int kThreads = 128 * (kWarpgroups_ + 1);
   // Tiles: the one that math warpgroups work on, the one they leave and the one whose queries are on their way.
   static constexpr int kWorkStages = 3;
-  static constexpr int kStages = 2 * kTeams;  // of V
-  static constexpr int kKStages = (kOptions & FlashSm90Option::three_k_stages) != 0 ? 3 : kStages;
-  static constexpr bool kTrusting = (kOptions & FlashSm90Option::trusting) != 0;
-  static constexpr bool kPrefetching = (kOptions & FlashSm90Option::prefetching) != 0;
-  static constexpr bool kGrouped = (kOptions & FlashSm90Option::grouped) != 0;
+  static constexpr int kStages = 2;           // of K and V
   static constexpr int kQStages = kQStages_;  // 2: the next tile's queries arrive while this one's are in use
   // In which a thread takes maxima and sums, half of them a row: with few warps on an SM, the latency of one would
   // show.
-  static constexpr int kChains = kWarpgroups_ * kTeams == 2 ? 8 : 4;
-  // setmaxnreg: 384 threads start with 168 registers, 512 with 128, 640 with 96; what the copying warpgroup gives up,
-  // the others get.
-  static constexpr int kCopyRegisters = kWarpgroups_ * kTeams == 2 ? 24 : 32;
-  static constexpr int kMathRegisters = kTeams == 2 ? 112 : kWarpgroups_ == 2 ? 240 : 160;
+  static constexpr int kChains = kWarpgroups_ == 2 ? 8 : 4;
+  // setmaxnreg: 384 threads start with 168 registers, 512 with 128; what the copying warpgroup gives up, the others
+  // get.
+  static constexpr int kCopyRegisters = kWarpgroups_ == 2 ? 24 : 32;
+  static constexpr int kMathRegisters = kWarpgroups_ == 2 ? 240 : 160;
 
   static constexpr int kQkPanels = (kHeadDim + 63) / 64;
   static constexpr int kVPanels = (kVDim + 63) / 64;
@@ -52,12 +35,6 @@ struct FlashSm90Shape {
   static constexpr int kKBytes = kTileKv * 128 * kQkPanels;
   static constexpr int kVBytes = kTileKv * 128 * kVPanels;
   static_assert(kTileKv % 16 == 0 && kHeadDim % 16 == 0 && kVDim % 32 == 0);
-  static_assert(kTeams == 1 || (kTeams == 2 && kWarpgroups == 2));
-  static_assert(!kGrouped || (kHeadDim % 64 == 0 && kVDim % 64 == 0));
-
-  // K and V in shared memory: bytes from one panel of 64 elements to the next, and from 8 rows to the next 8.
-  static constexpr int panel_bytes() { return kGrouped ? 1024 : kTileKv * 128; }
-  static constexpr int group_bytes(int panels) { return kGrouped ? 1024 * panels : 1024; }
 };
 
 // Three warpgroups where their registers suffice: with more warps on an SM, more of the latency of the exponentials is

@@ -29,7 +29,7 @@ class CopyWarp {
 
   // This lane's box of those from `begin` on. To be asked for before the wait for a stage: the table is far away.
   __device__ Place find_box(const PrefillWork& work, int block, int begin = 0) const {
-    if (!Shape::kGrouped && p.block_table == nullptr) return {};
+    if (p.block_table == nullptr) return {};
     const int token = block * Shape::kTileKv + min(begin + lane, boxes(work, block) - 1) * p.kv_box;
     const std::int32_t* table = p.block_table + std::int64_t{work.sequence} * p.max_blocks;
     return {.page = table[token / p.block_size], .token = token % p.block_size};
@@ -41,7 +41,7 @@ class CopyWarp {
   __device__ void start_rows(const CUtensorMap* map, std::uint32_t dst, std::uint32_t barrier, const PrefillWork& work,
                              int block, Place place) {
     const int head = work.head / p.heads_per_kv;
-    if (!Shape::kGrouped && p.block_table == nullptr) {
+    if (p.block_table == nullptr) {
       if (lane == 0) {
         mbarrier_arrive_expect_bytes(barrier, Shape::kTileKv * 128 * kPanels);
 #pragma unroll
@@ -54,15 +54,11 @@ class CopyWarp {
       if (lane == 0) mbarrier_arrive_expect_bytes(barrier, count * p.kv_box * 128 * kPanels);
       __syncwarp();
       // One lane starts all copies. Were each to start its own, the warp would still go through them one by one.
-#pragma unroll(Shape::kGrouped ? 4 : 1)
       for (int box = 0; box < count; ++box) {
         if (box > 0 && box % 32 == 0) place = find_box(work, block, box);
         const int page = __shfl_sync(kWholeWarp, place.page, box % 32);
         const int token = __shfl_sync(kWholeWarp, place.token, box % 32);
-        if constexpr (Shape::kGrouped) {
-          if (lane == 0)
-            tma_load_5d(dst + box * p.kv_box * 128 * kPanels, map, barrier, 0, 0, head * kPanels, token / 8, page);
-        } else if (lane == 0) {
+        if (lane == 0) {
 #pragma unroll
           for (int panel = 0; panel < kPanels; ++panel)
             tma_load_4d(dst + (panel * Shape::kTileKv + box * p.kv_box) * 128, map, barrier, panel * 64, token, head,
@@ -88,8 +84,8 @@ class CopyWarp {
 template <class Shape>
 class QueryKeyWarp : CopyWarp<Shape> {
  public:
-  __device__ QueryKeyWarp(const FlashSm90Params& params, FlashSm90Shared<Shape>& shared, int team)
-      : CopyWarp<Shape>(params, shared), taken(blockIdx.x * Shape::kTeams + team - teams()) {}
+  __device__ QueryKeyWarp(const FlashSm90Params& params, FlashSm90Shared<Shape>& shared)
+      : CopyWarp<Shape>(params, shared) {}
 
   // One tile after the other, until none is left. Queries are on their way one tile ahead.
   __device__ void run() {
@@ -109,7 +105,7 @@ class QueryKeyWarp : CopyWarp<Shape> {
 
   // Finds the next tile and tells the other warps. Returns the copy in shared memory: this warp has few registers.
   __device__ const PrefillWork& find_next() {
-    const std::uint32_t index = teams() + __shfl_sync(kWholeWarp, taken, 0);
+    const std::uint32_t index = gridDim.x + __shfl_sync(kWholeWarp, taken, 0);
     if (lane == 0) taken = atomicAdd(p.next_tile, 1U);  // for the next call: the answer takes a while
     const PrefillWork found = find_work<Shape>(p, index);
     mbarrier_wait(shared_address(&s.work_read[slot.stage()]), slot.parity() ^ 1);
@@ -129,10 +125,10 @@ class QueryKeyWarp : CopyWarp<Shape> {
 
   __device__ static bool sees_keys(const PrefillWork& work) { return work.valid && !tile_blocks<Shape>(work).empty(); }
 
-  // The last team to find no tile left: no other will ask again in this launch.
+  // The last thread block to find no tile left: no other will ask again in this launch.
   __device__ void leave_counters_clean() {
     __threadfence();  // this block's additions to next_tile come before its addition to blocks_done
-    if (lane != 0 || atomicAdd(p.blocks_done, 1U) != teams() - 1) return;
+    if (lane != 0 || atomicAdd(p.blocks_done, 1U) != gridDim.x - 1) return;
     __threadfence();  // and before the zero
     *p.next_tile = 0;
     *p.blocks_done = 0;
@@ -142,29 +138,12 @@ class QueryKeyWarp : CopyWarp<Shape> {
   __device__ const PrefillWork& copy_tile(const PrefillWork& work) {
     const KeyBlocks blocks = tile_blocks<Shape>(work);
     int block = blocks.end - 1;
-    for (int i = 0; i < Shape::kKStages && block >= blocks.begin; ++i) copy_keys(work, block--);
+    for (int i = 0; i < Shape::kStages && block >= blocks.begin; ++i) copy_keys(work, block--);
     const PrefillWork& next = find_next();
-    if constexpr (Shape::kPrefetching) prefetch_keys(next);
     if (Shape::kQStages > 1 && sees_keys(next)) copy_queries(next);
     while (block >= blocks.begin) copy_keys(work, block--);
     if (Shape::kQStages == 1 && sees_keys(next)) copy_queries(next);  // sooner, it would wait for keys not yet copied
     return next;
-  }
-
-  // Keys and values at the tile's own positions: tiles of a head ask for all of it between them.
-  __device__ void prefetch_keys(const PrefillWork& work) {
-    if (lane != 0 || !work.valid || p.block_table != nullptr) return;
-    const int first = p.causal ? work.keys.last(work.first_query) : work.first_query;
-    const int sequence = p.cu_kv_lens != nullptr ? 0 : work.sequence;
-    const int head = work.head / p.heads_per_kv;
-    for (int key = max(first, 0); key < first + work.queries && key < work.keys.kv_len; key += Shape::kTileKv) {
-#pragma unroll
-      for (int panel = 0; panel < Shape::kQkPanels; ++panel)
-        tma_prefetch_4d(&p.k, panel * 64, work.kv_token + key, head, sequence);
-#pragma unroll
-      for (int panel = 0; panel < Shape::kVPanels; ++panel)
-        tma_prefetch_4d(&p.v, panel * 64, work.kv_token + key, head, sequence);
-    }
   }
 
   __device__ void copy_queries(const PrefillWork& work) {
@@ -193,11 +172,9 @@ class QueryKeyWarp : CopyWarp<Shape> {
     k.advance();
   }
 
-  __device__ static std::uint32_t teams() { return gridDim.x * Shape::kTeams; }
-
-  std::uint32_t taken;  // lane 0: the next tile, counted from teams()
+  std::uint32_t taken = blockIdx.x - gridDim.x;  // lane 0: the next tile, counted from gridDim.x
   Ring<Shape::kQStages> q;
-  Ring<Shape::kKStages> k;
+  Ring<Shape::kStages> k;
 };
 
 template <class Shape>
@@ -249,9 +226,8 @@ class ValueWarp : CopyWarp<Shape> {
   __device__ void clear_rows(unsigned char* tile, int first_row) {
     constexpr int kChunks = 128 / 16;  // of a row
     for (int panel = 0; panel < Shape::kVPanels; ++panel) {
-      auto* groups = tile + panel * Shape::panel_bytes();
-      for (int i = first_row * kChunks + lane; i < Shape::kTileKv * kChunks; i += 32)
-        reinterpret_cast<uint4*>(groups + i / 64 * Shape::group_bytes(Shape::kVPanels))[i % 64] = uint4{};
+      auto* rows = reinterpret_cast<uint4*>(tile + panel * Shape::kTileKv * 128);
+      for (int i = first_row * kChunks + lane; i < Shape::kTileKv * kChunks; i += 32) rows[i] = uint4{};
     }
     fence_async_shared();
     __syncwarp();

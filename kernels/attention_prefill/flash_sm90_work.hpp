@@ -61,7 +61,6 @@ struct WarpgroupWork {
   int last_block = 0;   // below `block`: these rows do not exist or see nothing
   int clean_begin = 0;  // clean_count blocks from here hold only keys that all the rows see
   int clean_count = 0;
-  int settled = -1;        // once this block or one below it is done, each row has seen a key; -1: maybe never
   int skipped_before = 0;  // blocks that other warpgroups of the tile see, above these rows' and below
   int skipped_after = 0;
   int queries = 0;              // rows that exist, at most 64
@@ -86,10 +85,6 @@ INFEROMETER_HOST_DEVICE WarpgroupWork warpgroup_keys(const PrefillWork& work, in
   mine.skipped_before = tile.end - (own.empty() ? tile.begin : own.end);
   mine.skipped_after = own.empty() ? 0 : own.begin - tile.begin;
   mine.keys = work.keys.from(work.first_query + first_row);
-  // The first row's last key is the lowest of all rows' last.
-  const int last_key = mine.keys.last(0);
-  mine.settled =
-      last_key < mine.keys.first(0) ? -1 : static_cast<int>(static_cast<unsigned>(last_key) / Shape::kTileKv);
   return mine;
 }
 

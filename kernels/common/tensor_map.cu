@@ -57,8 +57,4 @@ CUtensorMap make_tensor_map(Dtype dtype, const void* base, const TensorMapShape<
   return encode(dtype, base, shape);
 }
 
-CUtensorMap make_tensor_map(Dtype dtype, const void* base, const TensorMapShape<5>& shape) {
-  return encode(dtype, base, shape);
-}
-
 }  // namespace inferometer

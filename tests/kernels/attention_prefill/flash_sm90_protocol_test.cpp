@@ -53,9 +53,6 @@ using ThreeWarpgroupsTwoStages = FlashSm90Shape<64, 64, 3, 16, 2>;
 using ThreeWarpgroupsOneStage = FlashSm90Shape<64, 64, 3, 16, 1>;
 // And blocks that outlast a warpgroup's rows, as in most shapes.
 using LongBlocks = FlashSm90Shape<64, 64, 2, 128, 1>;
-using Trusting = FlashSm90Shape<64, 64, 2, 16, 2, FlashSm90Option::trusting>;
-using TrustingOneStage = FlashSm90Shape<64, 64, 3, 16, 1, FlashSm90Option::trusting>;
-using TrustingTeam = FlashSm90Shape<64, 64, 2, 16, 2, FlashSm90Option::trusting | FlashSm90Option::two_teams>;
 
 TEST_CASE("flash_sm90: warps hand over stages without deadlock, and none reads what it does not expect",
           "[attention][prefill][flash_sm90]") {
@@ -64,9 +61,6 @@ TEST_CASE("flash_sm90: warps hand over stages without deadlock, and none reads w
   CHECK(first_fault<ThreeWarpgroupsTwoStages>(300, Mistake::none).empty());
   CHECK(first_fault<ThreeWarpgroupsOneStage>(300, Mistake::none).empty());
   CHECK(first_fault<LongBlocks>(300, Mistake::none).empty());
-  CHECK(first_fault<Trusting>(300, Mistake::none).empty());
-  CHECK(first_fault<TrustingOneStage>(300, Mistake::none).empty());
-  CHECK(first_fault<TrustingTeam>(300, Mistake::none).empty());
 }
 
 TEST_CASE("flash_sm90: the model of its warps finds queries released before they arrived, and a deadlock",

@@ -40,8 +40,8 @@ struct Stages {
   static int work(std::uint32_t i) { return static_cast<int>(i); }
   static int q(int warpgroup, std::uint32_t i) { return kWork + warpgroup * Shape::kQStages + static_cast<int>(i); }
   static int k(std::uint32_t i) { return kWork + Shape::kWarpgroups * Shape::kQStages + static_cast<int>(i); }
-  static int v(std::uint32_t i) { return k(Shape::kKStages) + static_cast<int>(i); }
-  static constexpr int kCount = kWork + Shape::kWarpgroups * Shape::kQStages + Shape::kKStages + Shape::kStages;
+  static int v(std::uint32_t i) { return k(Shape::kStages) + static_cast<int>(i); }
+  static constexpr int kCount = kWork + Shape::kWarpgroups * Shape::kQStages + 2 * Shape::kStages;
   // Agents that read a stage: the warpgroup that queries are for; of a tile's work, the one that copies values too.
   static int readers(int stage) {
     if (stage >= q(0, 0) && stage < k(0)) return 1;
@@ -86,7 +86,7 @@ class QueryKeyWarp {
   std::uint32_t copy_tile(std::uint32_t work) {
     const KeyBlocks blocks = tile_blocks<Shape>(works[work]);
     int block = blocks.end - 1;
-    for (int i = 0; i < Shape::kKStages && block >= blocks.begin; ++i) copy_keys(work, block--);
+    for (int i = 0; i < Shape::kStages && block >= blocks.begin; ++i) copy_keys(work, block--);
     const std::uint32_t next = find_next();
     if (Shape::kQStages > 1 && sees_keys(next)) copy_queries(next);
     while (block >= blocks.begin) copy_keys(work, block--);
@@ -107,7 +107,7 @@ class QueryKeyWarp {
   Steps steps;
   Ring<At::kWork> slot;
   Ring<Shape::kQStages> q;
-  Ring<Shape::kKStages> k;
+  Ring<Shape::kStages> k;
 };
 
 template <class Shape>
@@ -157,7 +157,7 @@ class MathWarpgroup {
       }
       begin_stream();
       do {
-        while (block > last_block) next_block();  // as trusting_block where the kernel does so
+        while (block > last_block) next_block();
       } while (next_tile());
     }
     return steps;
@@ -180,7 +180,6 @@ class MathWarpgroup {
     last_block = mine.last_block;
     skipped_before = mine.skipped_before;
     skipped_after = mine.skipped_after;
-    settled = mine.settled;
     return true;
   }
   void leave_tile(std::uint32_t left) {
@@ -224,13 +223,9 @@ class MathWarpgroup {
     values_of = tile;
   }
   void next_block() {
-    const int trusted_end = last_block + (Shape::kQStages == 1 ? 1 : 0);
-    const bool trusting = Shape::kTrusting && block > trusted_end && block <= settled;
     --block;
     issue_products(block + 1);
-    if (!trusting) release_scores_operands();
     wait_outputs(block + 1);
-    if (trusting) release_scores_operands();
   }
   bool next_tile() {
     const std::uint32_t left = tile;
@@ -249,7 +244,6 @@ class MathWarpgroup {
     for (int i = 0; i < skipped_before; ++i) skip_keys();
     wait_queries();
     issue_products(at);
-    release_scores_operands();
     wait_outputs(at);
     leave_tile(left);
     for (int i = 0; i < skipped_before; ++i) skip_values();
@@ -261,6 +255,7 @@ class MathWarpgroup {
     scores();
     outputs(values_block);
     pass_turn();
+    release_scores_operands();
   }
   void scores() {
     wait_keys();
@@ -305,7 +300,7 @@ class MathWarpgroup {
   const Mistake mistake;
   Steps steps;
   Ring<At::kWork> slot;
-  Ring<Shape::kKStages> k;
+  Ring<Shape::kStages> k;
   Ring<Shape::kStages> v;
   Ring<Shape::kQStages> q;
   std::uint32_t tile = 0;
@@ -315,7 +310,6 @@ class MathWarpgroup {
   int last_block = 0;
   int skipped_before = 0;
   int skipped_after = 0;
-  int settled = -1;
 };
 
 }  // namespace inferometer::test
