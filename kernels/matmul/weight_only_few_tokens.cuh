@@ -1,4 +1,4 @@
-// Y = X W^T for at most 32 tokens and packed weights of 8 or 4 bits (packing.hpp), bound by reading W once.
+// Y = X W^T for at most 16 tokens and packed weights of 8 or 4 bits (packing.hpp), bound by reading W once.
 //
 //   in   x  [m, k]  w  [n, k] packed, scales, zero points     f16 or bf16 around the codes
 //   out  y  [m, n]                                            accumulated in f32, rounded once
@@ -21,7 +21,6 @@
 #include "kernels/matmul/weight_only_fragment.cuh"
 #include "kernels/matmul/weight_only_terms.cuh"
 #include "kernels/ptx/cluster.cuh"
-#include "kernels/ptx/griddepcontrol.cuh"
 #include "kernels/ptx/ldmatrix.cuh"
 #include "kernels/ptx/mma.cuh"
 #include "kernels/ptx/shared_address.cuh"
@@ -32,30 +31,26 @@ namespace inferometer {
 
 #if __CUDA_ARCH__ >= 900
 
-template <class T, int kBitCount, bool kPlain, int kTokenTileCount, int kMostTiles, FewTokensOptions kOptions>
+template <class T, int kBitCount, bool kPlain, int kTokenTileCount, int kMostTiles>
 struct FewTokens {
   using Codes = CodeForm<T, kBitCount>;
   using Form = TileForm<kBitCount, kPlain>;
-  static constexpr FewTokensShape kShape = {.token_tiles = kTokenTileCount, .warps = kOptions.warps};
+  static constexpr FewTokensShape kShape = {.token_tiles = kTokenTileCount};
   static constexpr int kBits = kBitCount;
-  static constexpr int kWarps = kOptions.warps;
-  static constexpr int kThreads = kWarps * 32;
-  static constexpr bool kDependent = kOptions.dependent;
+  static constexpr int kThreads = FewTokensShape::kThreads;
+  static constexpr int kWarps = FewTokensShape::kWarps;
   static constexpr int kMaxTiles = kMostTiles;
   static constexpr int kTokenTiles = kTokenTileCount;
   static constexpr int kTokens = kShape.tokens();
   static constexpr int kXBytes = kShape.x_bytes();
   // Tiles of rows that are multiplied at once, so that products need not wait for each other: two while the sums leave
   // registers for it.
-  static constexpr int kAtOnce = kOptions.at_once > 0 ? kOptions.at_once : (kTokenTiles* kMaxTiles <= 8 ? 2 : 1);
-  static_assert(kMaxTiles % kAtOnce == 0 && kMaxTiles * kTileRows / 4 <= 32, "a lane has a quad: finish_block");
-  // From three tiles of tokens on code - zero takes fewer instructions than taking the offset out of the products.
-  static constexpr bool kExact = kTokenTiles > 2;
-  static constexpr float kHighStep = kExact ? 1.0F : Codes::kHighStep;
+  static constexpr int kAtOnce = kTokenTiles * kMaxTiles <= 8 ? 2 : 1;
+  static_assert(kTokens <= kWarps && kMaxTiles * kTileRows / 4 <= 32, "one quad a thread: finish_block");
 };
 
 // A warp's sums: for each tile of rows and of tokens an accumulator of m16n8k16. Those of rows g + 8 are
-// Shape::kHighStep times too large.
+// Codes::kHighStep times too large.
 template <class Shape>
 using FewTokensSums = float[Shape::kMaxTiles][Shape::kTokenTiles][4];
 
@@ -103,39 +98,26 @@ __device__ __forceinline__ void accumulate_tiles(const typename Shape::Form& for
   const auto steps = [&]<int kFirst, int kStepCount>(int group, const float(&sum_x)[Shape::kTokenTiles][2]) {
     float part[kCount][Shape::kTokenTiles][4];
     float scales[kCount][2];
-    [[maybe_unused]] ExactCodes<T, Shape::kBits> exact[kCount];
 #pragma unroll
     for (int c = 0; c < kCount; ++c) {
       const std::uint32_t at = places.scales + (first + c) * form.tile_bytes() + group * Form::kGroupBytes;
       scales[c][0] = to_float(half_of<T>(load_shared_2b(at)));
       scales[c][1] = to_float(half_of<T>(load_shared_2b(at + 8 * sizeof(T))));
-      std::uint32_t low_zero = Codes::kMiddle;
-      std::uint32_t high_zero = Codes::kMiddle;
+      float low_zero = Codes::kMiddle;
+      float high_zero = Codes::kMiddle;
       if (!form.symmetric()) {
         const std::uint32_t zeros = places.zeros + (first + c) * form.tile_bytes() + group * kTileRows;
-        low_zero = load_shared_1b(zeros);
-        high_zero = load_shared_1b(zeros + 8);
+        low_zero = static_cast<float>(load_shared_1b(zeros));
+        high_zero = static_cast<float>(load_shared_1b(zeros + 8));
       }
-      if constexpr (Shape::kExact) {
-        exact[c] = ExactCodes<T, Shape::kBits>(low_zero, high_zero);
-#pragma unroll
-        for (int t = 0; t < Shape::kTokenTiles; ++t)
-#pragma unroll
-          for (int i = 0; i < 4; ++i) part[c][t][i] = 0;
-      } else {
-        set_correction<Shape>(part[c], sum_x, static_cast<float>(low_zero), static_cast<float>(high_zero));
-      }
+      set_correction<Shape>(part[c], sum_x, low_zero, high_zero);
     }
 #pragma unroll
     for (int step = kFirst; step < kFirst + kStepCount; ++step)
 #pragma unroll
       for (int c = 0; c < kCount; ++c) {
         std::uint32_t a[4];
-        if constexpr (Shape::kExact) {
-          exact[c].convert(&words[c][step * Codes::kStepWords], a);
-        } else {
-          Codes::raw(&words[c][step * Codes::kStepWords], a);
-        }
+        Codes::raw(&words[c][step * Codes::kStepWords], a);
 #pragma unroll
         for (int t = 0; t < Shape::kTokenTiles; ++t)
           mma_m16n8k16<T>(part[c][t], a, x.fragments[t][2 * step], x.fragments[t][2 * step + 1]);
@@ -173,7 +155,7 @@ struct PlacesInX {
   }
 };
 
-// Loads a slice of X, and adds it up if codes are not exact: products with a fragment of ones.
+// Loads a slice of X, and adds it up: products with a fragment of ones.
 template <class T, class Shape>
 __device__ __forceinline__ void load_x(std::uint32_t panel, const PlacesInX& places, SliceOfX<Shape>& x) {
   const std::uint32_t one = pack_pair<T>(1.0F, 1.0F);
@@ -186,7 +168,6 @@ __device__ __forceinline__ void load_x(std::uint32_t panel, const PlacesInX& pla
       ldmatrix_x4(tiles, panel + t * 8 * 128 + places.halves[half]);
 #pragma unroll
       for (int i = 0; i < 4; ++i) x.fragments[t][half * 4 + i] = tiles[i];
-      if constexpr (Shape::kExact) continue;
       float sums[4] = {};
       mma_m16n8k16<T>(sums, ones, tiles[0], tiles[1]);
       mma_m16n8k16<T>(sums, ones, tiles[2], tiles[3]);
@@ -240,12 +221,12 @@ __device__ __forceinline__ void store_quad(const FewTokensArgs<T>& args, int tok
     if (count > 3) y[3] = from_float<T>(sum.w);
   }
   // The offset of the codes makes NaN of an infinite x, (u + c) inf - c inf, and overflows in bf16 beyond 2^120.
-  if (!Shape::kExact && !isfinite(sum.x + sum.y + sum.z + sum.w))
+  if (!isfinite(sum.x + sum.y + sum.z + sum.w))
     mend<T, Shape::kBits>(args.weights, args.x + token * args.weights.shape.k, row, y, count);
 }
 
-// Adds up the warps, then the blocks of the cluster, and stores Y. `shared` is free on entry. Each thread has a quad,
-// rows 4 lane .. 4 lane + 3, of token `warp` and every kWarps-th after it.
+// Adds up the warps, then the blocks of the cluster, and stores Y. `shared` is free on entry. Each thread has one quad:
+// that of token `warp`, rows 4 lane .. 4 lane + 3.
 template <class T, class Shape>
 __device__ __forceinline__ void finish_block(const FewTokensArgs<T>& args, int first_tile, int part,
                                              const FewTokensSums<Shape>& sums, unsigned char* shared) {
@@ -262,57 +243,45 @@ __device__ __forceinline__ void finish_block(const FewTokensArgs<T>& args, int f
 #pragma unroll
       for (int i = 0; i < 4; ++i)
         of_warps[(warp * Shape::kTokens + t * 8 + lane % 4 * 2 + i % 2) * stride + r * kTileRows + lane / 4 +
-                 i / 2 * 8] = i < 2 ? sums[r][t][i] : sums[r][t][i] * (1.0F / Shape::kHighStep);
+                 i / 2 * 8] = i < 2 ? sums[r][t][i] : sums[r][t][i] * (1.0F / Shape::Codes::kHighStep);
   }
   __syncthreads();
 
-  constexpr int kQuads = kShape.quads();
-  const bool has_rows = lane * 4 < args.tiles * kTileRows;
+  const bool has_quad = warp < args.m && lane * 4 < args.tiles * kTileRows;
   const int row = first_tile * kTileRows + lane * 4;
-  float4 quads[kQuads] = {};
-#pragma unroll
-  for (int i = 0; i < kQuads; ++i) {
-    const int token = warp + i * Shape::kWarps;
-    if (!has_rows || token >= args.m) break;
+  float4 sum = {0, 0, 0, 0};
+  if (has_quad) {
 #pragma unroll
     for (int w = 0; w < Shape::kWarps; ++w)
-      add_quad(quads[i], *reinterpret_cast<const float4*>(of_warps + (w * Shape::kTokens + token) * stride + lane * 4));
-    if (args.parts == 1) store_quad<T, Shape>(args, token, row, quads[i]);
+      add_quad(sum, *reinterpret_cast<const float4*>(of_warps + (w * Shape::kTokens + warp) * stride + lane * 4));
+    if (args.parts == 1) store_quad<T, Shape>(args, warp, row, sum);
   }
   if (args.parts == 1) return;
   // Every block sends each quad to the block that stores it.
-  unsigned char* const inbox = shared + kShape.merge_bytes(args.tiles);  // [parts, kQuads, threads]
+  unsigned char* const inbox = shared + kShape.merge_bytes(args.tiles);  // [parts, tokens, quads]
   const int owner = lane % args.parts;
   cluster_wait();  // every block is done with its rings
-  const std::uint32_t to = cluster_address(shared_address(inbox) + threadIdx.x * 16, owner);
-#pragma unroll
-  for (int i = 0; i < kQuads; ++i)
-    if (has_rows && warp + i * Shape::kWarps < args.m)
-      store_cluster_16b(to + (part * kQuads + i) * Shape::kThreads * 16, quads[i]);
+  if (has_quad)
+    store_cluster_16b(cluster_address(shared_address(inbox) + (part * Shape::kThreads + threadIdx.x) * 16, owner), sum);
   cluster_arrive();
   cluster_wait();
-#pragma unroll
-  for (int i = 0; i < kQuads; ++i) {
-    const int token = warp + i * Shape::kWarps;
-    if (!has_rows || token >= args.m || owner != part) break;
-    float4 sum = {0, 0, 0, 0};
-    for (int p = 0; p < args.parts; ++p)
-      add_quad(sum, reinterpret_cast<const float4*>(inbox)[(p * kQuads + i) * Shape::kThreads + threadIdx.x]);
-    store_quad<T, Shape>(args, token, row, sum);
-  }
+  if (!has_quad || owner != part) return;
+  sum = {0, 0, 0, 0};
+  for (int p = 0; p < args.parts; ++p)
+    add_quad(sum, reinterpret_cast<const float4*>(inbox)[p * Shape::kThreads + threadIdx.x]);
+  store_quad<T, Shape>(args, warp, row, sum);
 }
 
 #endif
 
 // The blocks of a cluster share rows.
-template <class T, int kBits, bool kPlain, int kTokenTiles, int kMaxTiles, int kOptions = FewTokensOptions{}.code()>
-__global__ void __launch_bounds__(FewTokensOptions::of(kOptions).warps * 32, 1)
+template <class T, int kBits, bool kPlain, int kTokenTiles, int kMaxTiles>
+__global__ void __launch_bounds__(FewTokensShape::kThreads, 1)
     few_tokens_kernel(const __grid_constant__ FewTokensArgs<T> args, const __grid_constant__ CUtensorMap x) {
 #if __CUDA_ARCH__ >= 900
-  using Shape = FewTokens<T, kBits, kPlain, kTokenTiles, kMaxTiles, FewTokensOptions::of(kOptions)>;
+  using Shape = FewTokens<T, kBits, kPlain, kTokenTiles, kMaxTiles>;
   extern __shared__ __align__(1024) unsigned char smem[];
   if (threadIdx.x == 0) tma_prefetch_map(&x);
-  if constexpr (Shape::kDependent) griddepcontrol_launch_dependents();
   const int warp = __shfl_sync(~0U, static_cast<int>(threadIdx.x) / 32, 0);  // the compiler learns that all lanes agree
   const auto part = static_cast<int>(cluster_rank());
   const int first_tile = static_cast<int>(cluster_id()) * args.tiles;

@@ -7,7 +7,6 @@
 #include "kernels/matmul/packing.hpp"
 #include "kernels/matmul/weight_only_few_tokens_shape.hpp"
 #include "kernels/ptx/bulk_copy.cuh"
-#include "kernels/ptx/griddepcontrol.cuh"
 #include "kernels/ptx/mbarrier.cuh"
 #include "kernels/ptx/shared_address.cuh"
 #include "kernels/ptx/tma.cuh"
@@ -20,19 +19,19 @@ namespace inferometer {
 class TilesInPanels {
  public:
   template <class T>
-  __device__ TilesInPanels(const FewTokensArgs<T>& args, int first_tile, int first_slice, int tile_bytes, int warps)
+  __device__ TilesInPanels(const FewTokensArgs<T>& args, int first_tile, int first_slice, int tile_bytes)
       : next_panel_((first_tile & -kPanelTiles) + kPanelTiles),
         end_tile_(min(first_tile + args.tiles, args.row_tiles)) {
     const int panel = next_panel_ - kPanelTiles;
     const int height = min(kPanelTiles, args.row_tiles - panel);
     first_bytes_ = (min(next_panel_, end_tile_) - first_tile) * tile_bytes;
-    first_stride_ = height * tile_bytes * warps;
+    first_stride_ = height * tile_bytes * FewTokensShape::kWarps;
     first_ = args.weights.tiles +
              (std::int64_t{panel} * args.slices + first_slice * height + first_tile - panel) * tile_bytes;
     if (!in_two()) return;
     const int next_height = min(kPanelTiles, args.row_tiles - next_panel_);
     second_bytes_ = (end_tile_ - next_panel_) * tile_bytes;
-    second_stride_ = next_height * tile_bytes * warps;
+    second_stride_ = next_height * tile_bytes * FewTokensShape::kWarps;
     second_ = args.weights.tiles + (std::int64_t{next_panel_} * args.slices + first_slice * next_height) * tile_bytes;
   }
 
@@ -69,13 +68,12 @@ class FewTokensRing {
   // Sets up the barriers and starts to fill all stages.
   __device__ FewTokensRing(const FewTokensArgs<T>& args, const CUtensorMap* x, int first_tile, int first_slice,
                            int end_slice, int tile_bytes, int warp, unsigned char* shared)
-      : tiles_(args, first_tile, first_slice, tile_bytes, Shape::kWarps),
+      : tiles_(args, first_tile, first_slice, tile_bytes),
         x_(x),
         next_slice_(first_slice),
         end_slice_(end_slice),
         stages_(args.stages),
-        weight_bytes_(args.tiles * tile_bytes),
-        copied_bytes_(tiles_.bytes() + (args.x_rows > 0 ? args.x_rows * kSliceK * 2 : Shape::kXBytes)) {
+        weight_bytes_(args.tiles * tile_bytes) {
     constexpr FewTokensShape kShape = Shape::kShape;
     const std::uint32_t base = shared_address(shared);
     x_stage_ = base + warp * stages_ * Shape::kXBytes;
@@ -86,20 +84,8 @@ class FewTokensRing {
 #pragma unroll 1
       for (int stage = 0; stage < stages_; ++stage) mbarrier_init(barrier_ + stage * 8, 1);
       mbarrier_init_fence();
-    }
-    // W may be read before the grids in front are done, X not; but X would have to wait behind too much of it.
-    const int early = Shape::kDependent ? min(filled, kEarlyStages) : 0;
-    if (threadIdx.x % 32 == 0) {
 #pragma unroll 1
-      for (int stage = 0; stage < early; ++stage) fill_weights(weights_ + stage * weight_bytes_, barrier_ + stage * 8);
-    }
-    if constexpr (Shape::kDependent) griddepcontrol_wait();
-    if (threadIdx.x % 32 == 0) {
-#pragma unroll 1
-      for (int stage = 0; stage < early; ++stage)
-        fill_x(first_slice + stage * Shape::kWarps, x_stage_ + stage * Shape::kXBytes, barrier_ + stage * 8);
-#pragma unroll 1
-      for (int stage = early; stage < filled; ++stage)
+      for (int stage = 0; stage < filled; ++stage)
         fill(first_slice + stage * Shape::kWarps, x_stage_ + stage * Shape::kXBytes, weights_ + stage * weight_bytes_,
              barrier_ + stage * 8);
     }
@@ -129,20 +115,11 @@ class FewTokensRing {
   }
 
  private:
-  static constexpr int kEarlyStages = Shape::kShape.warps > 8 ? 2 : 3;
-
-  // One lane.
-  __device__ __forceinline__ void fill_weights(std::uint32_t weights, std::uint32_t barrier) {
-    mbarrier_arrive_expect_bytes(barrier, copied_bytes_);
-    tiles_.copy_next(weights, barrier);
-  }
-  __device__ __forceinline__ void fill_x(int slice, std::uint32_t x_stage, std::uint32_t barrier) {
-    tma_load_2d(x_stage, x_, barrier, slice * kSliceK, 0);
-  }
-  // Copies arrive in the order of their start: X comes right behind its slice of W.
+  // One lane. Copies arrive in the order of their start: X comes right behind its slice of W.
   __device__ __forceinline__ void fill(int slice, std::uint32_t x_stage, std::uint32_t weights, std::uint32_t barrier) {
-    fill_weights(weights, barrier);
-    fill_x(slice, x_stage, barrier);
+    mbarrier_arrive_expect_bytes(barrier, Shape::kXBytes + tiles_.bytes());
+    tiles_.copy_next(weights, barrier);
+    tma_load_2d(x_stage, x_, barrier, slice * kSliceK, 0);
   }
 
   TilesInPanels tiles_;
@@ -151,7 +128,6 @@ class FewTokensRing {
   int end_slice_;
   int stages_;
   int weight_bytes_;
-  int copied_bytes_;
   int stage_ = 0;
   std::uint32_t phase_ = 0;
   // Of the current stage.

@@ -12,18 +12,6 @@ namespace inferometer {
 
 inline constexpr int kMostFewTokens = 16;
 
-// How few_tokens_kernel is compiled. Its template takes the code: nvcc knows no parameters of class type for kernels.
-struct FewTokensOptions {
-  int warps = 16;
-  int at_once = 0;         // tiles of rows that are multiplied at once; 0: two at most, as registers allow
-  bool dependent = false;  // launched with programmatic stream serialization: begins with W, X once all before is done
-
-  INFEROMETER_HOST_DEVICE constexpr int code() const { return warps + 256 * at_once + (dependent ? 65536 : 0); }
-  INFEROMETER_HOST_DEVICE static constexpr FewTokensOptions of(int code) {
-    return {.warps = code % 256, .at_once = code / 256 % 256, .dependent = code >= 65536};
-  }
-};
-
 template <class T>
 struct FewTokensArgs {
   PackedWeights weights;
@@ -39,10 +27,8 @@ struct FewTokensArgs {
   int slices;       // of W
   int part_slices;  // of each part ...
   int long_parts;   // ... and one more in so many, the first
-  int x_rows;       // of a box of X; 0: all that a stage has room for. Sums of other tokens are not stored
 
-  FewTokensArgs(const PackedWeights& w, const T* from, T* to, int tokens, int block_tiles, int k_parts, int ring_stages,
-                int box_rows = 0)
+  FewTokensArgs(const PackedWeights& w, const T* from, T* to, int tokens, int block_tiles, int k_parts, int ring_stages)
       : weights(w),
         x(from),
         y(to),
@@ -54,14 +40,11 @@ struct FewTokensArgs {
         row_tiles(static_cast<int>(w.shape.row_tiles())),
         slices(static_cast<int>(w.shape.slices())),
         part_slices(slices / k_parts),
-        long_parts(slices % k_parts),
-        x_rows(box_rows) {}
+        long_parts(slices % k_parts) {}
 };
 
 struct FewTokensShape {
-  int token_tiles;  // of 8 tokens: 1 to 4
-  int warps = kWarps;
-  int at_once = 2;  // FewTokensOptions
+  int token_tiles;  // of 8 tokens: 1 or 2
 
   static constexpr int kWarps = 16;
   static constexpr int kThreads = kWarps * 32;
@@ -74,28 +57,23 @@ struct FewTokensShape {
 
   // Shared memory: each warp's stages of X, each warp's stages of weights, their barriers. `tile_bytes`: of a packed
   // tile.
-  INFEROMETER_HOST_DEVICE constexpr int weights_at(int stages) const { return warps * stages * x_bytes(); }
+  INFEROMETER_HOST_DEVICE constexpr int weights_at(int stages) const { return kWarps * stages * x_bytes(); }
   INFEROMETER_HOST_DEVICE constexpr int barriers_at(int tiles, int tile_bytes, int stages) const {
-    return weights_at(stages) + warps * stages * tiles * tile_bytes;
+    return weights_at(stages) + kWarps * stages * tiles * tile_bytes;
   }
-  // Behind the last tile what is read together with it.
+  // At least a tile behind the last: tiles are read in pairs.
   INFEROMETER_HOST_DEVICE constexpr int rings_bytes(int tiles, int tile_bytes, int stages) const {
-    const int barriers = warps * stages * 8;
-    const int behind = (at_once - 1) * tile_bytes;
-    return barriers_at(tiles, tile_bytes, stages) + (barriers < behind ? behind : barriers);
+    const int barriers = kWarps * stages * 8;
+    return barriers_at(tiles, tile_bytes, stages) + (barriers < tile_bytes ? tile_bytes : barriers);
   }
 
   // In place of the rings: sums of the warps, [warps, tokens, merge_stride] f32; four floats more than the rows put a
   // lane's neighbours in different banks. Behind them what other blocks of a cluster send.
   INFEROMETER_HOST_DEVICE constexpr int merge_stride(int tiles) const { return tiles * kTileRows + 4; }
   INFEROMETER_HOST_DEVICE constexpr int merge_bytes(int tiles) const {
-    return warps * tokens() * merge_stride(tiles) * 4;
+    return kWarps * tokens() * merge_stride(tiles) * 4;
   }
-  // Quads of four rows that a thread adds up: of tokens `warp`, `warp + warps`, ...
-  INFEROMETER_HOST_DEVICE constexpr int quads() const { return (tokens() + warps - 1) / warps; }
-  INFEROMETER_HOST_DEVICE constexpr int inbox_bytes(int parts) const {
-    return parts == 1 ? 0 : parts * quads() * warps * 32 * 16;
-  }
+  INFEROMETER_HOST_DEVICE static constexpr int inbox_bytes(int parts) { return parts == 1 ? 0 : parts * kThreads * 16; }
 
   constexpr int smem_bytes(int tiles, int tile_bytes, int parts, int stages) const {
     return std::max(rings_bytes(tiles, tile_bytes, stages), merge_bytes(tiles) + inbox_bytes(parts));

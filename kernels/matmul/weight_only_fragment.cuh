@@ -97,7 +97,6 @@ class ExactCodes {
   static constexpr bool kF16 = Form::kF16;
 
  public:
-  ExactCodes() = default;
   __device__ ExactCodes(std::uint32_t low_zero, std::uint32_t high_zero)
       : low_(form(low_zero)), high_(kF16 && kBits == 4 ? twice(0xd400U | high_zero << 4) : form(high_zero)) {}
 

@@ -16,7 +16,6 @@
 #include "kernels/matmul/weight_only_wgmma_shape.hpp"
 #include "kernels/matmul/weight_only_wgmma_slices.cuh"
 #include "kernels/matmul/weight_only_wgmma_store.cuh"
-#include "kernels/ptx/griddepcontrol.cuh"
 #include "kernels/ptx/shared_address.cuh"
 #include "kernels/ptx/warpgroup.cuh"
 
@@ -24,11 +23,9 @@ namespace inferometer {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-template <int kBitCount, bool kIsPlain, int kTokenCount, int kBandCount, WeightOnlyWgmmaOptions kCompiled>
+template <int kBitCount, bool kIsPlain, int kTokenCount, int kBandCount>
 struct WgmmaConfig {
-  static constexpr WeightOnlyWgmmaShape kShape = {kBitCount, kTokenCount, kBandCount, kCompiled.warpgroups};
-  static constexpr WeightOnlyWgmmaOptions kOptions = kCompiled;
-  static constexpr int kConsumers = kShape.consumers();
+  static constexpr WeightOnlyWgmmaShape kShape = {.bits = kBitCount, .tokens = kTokenCount, .bands = kBandCount};
   static constexpr int kBits = kBitCount;
   static constexpr bool kPlain = kIsPlain;
   static constexpr int kTokens = kTokenCount;
@@ -45,36 +42,31 @@ struct WgmmaConfig {
   static constexpr int kPieceFloats = kShape.piece_floats();
   static constexpr int kPartBytes = kShape.part_bytes();
   static_assert(kStagedAt >= kShape.pieces() * kWays * kPartBytes, "parts arrive in place of the stages");
-  static_assert(!kOptions.home || kStagedAt >= 4 * kBands * kWays * kPartBytes);  // of up to four blocks
 };
 
 #endif
 
 // Blocks of a cluster share a tile: blockIdx.x = tile * parts + part. Alone, a block takes every gridDim.x-th tile.
-template <class T, int kBits, bool kPlain, int kTokens, int kBands, int kCode = WeightOnlyWgmmaOptions{}.code()>
-__global__ void __launch_bounds__(
-    WeightOnlyWgmmaShape{kBits, kTokens, kBands, WeightOnlyWgmmaOptions::of(kCode).warpgroups}.threads(), 1)
+template <class T, int kBits, bool kPlain, int kTokens, int kBands>
+__global__ void __launch_bounds__(WeightOnlyWgmmaShape::kThreads, 1)
     weight_only_wgmma_kernel(const __grid_constant__ WeightOnlyWgmmaArgs<T> args,
                              const __grid_constant__ CUtensorMap x) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  constexpr WeightOnlyWgmmaOptions kOptions = WeightOnlyWgmmaOptions::of(kCode);
-  using Shape = WgmmaConfig<kBits, kPlain, kTokens, kBands, kOptions>;
+  using Shape = WgmmaConfig<kBits, kPlain, kTokens, kBands>;
   extern __shared__ __align__(1024) unsigned char smem[];
   const int part = blockIdx.x % args.parts;
   const int tiles = args.row_tiles * args.token_tiles;
   const int step = gridDim.x / args.parts;
-  if constexpr (kOptions.dependent) griddepcontrol_launch_dependents();
   if (threadIdx.x == 0) init_barriers<Shape>(shared_address(smem));
   __syncthreads();
 
   const int warpgroup = threadIdx.x / 128;
   const bool is_shared = Shape::kWays > 1 || args.parts > 1;
-  if (warpgroup == Shape::kConsumers) {
+  if (warpgroup == WeightOnlyWgmmaShape::kConsumers) {
     keep_registers<Shape::kShape.copy_registers()>();
     CopiedSlices<Shape> turn(shared_address(smem), threadIdx.x / 32 % WeightOnlyWgmmaShape::kCopyWarps);
     for (int t = blockIdx.x / args.parts; t < tiles; t += step) {
-      if (threadIdx.x % 32 == 0)
-        copy_slices<T, Shape>(args, &x, WgmmaTile(args, t, part), turn, t < step);  // its first tile
+      if (threadIdx.x % 32 == 0) copy_slices<T, Shape>(args, &x, WgmmaTile(args, t, part), turn);
       for (int meeting = 0; is_shared && meeting < share_meetings(args.parts); ++meeting) meet<false>(args.parts);
     }
   } else {
@@ -86,9 +78,7 @@ __global__ void __launch_bounds__(
       const WgmmaTile tile(args, t, part);
       BandSums<Shape> sums = {};
       multiply_slices<T, Shape>(reader, turns, tile.slices, turn, sums);
-      if (is_shared && kOptions.home) {
-        share_at_home<T, Shape>(args, tile, part, sums, smem);
-      } else if (is_shared) {
+      if (is_shared) {
         share_and_store<T, Shape>(args, tile, part, sums, smem);
       } else {
 #pragma unroll

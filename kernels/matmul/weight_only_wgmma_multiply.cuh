@@ -79,7 +79,7 @@ class Turns {
   static constexpr int kFirstBarrier = 8;
   static constexpr int kPair = 2;
   // Where tensor cores are the limit.
-  static constexpr bool kTaken = Shape::kWays == 1 && Shape::kTokens >= 96 && Shape::kTokens <= 128;
+  static constexpr bool kTaken = Shape::kWays == 1 && Shape::kTokens >= 96;
 
  public:
   // Warpgroups 0 and 1 begin.
@@ -151,7 +151,7 @@ __device__ __forceinline__ bool multiply_and_convert(const TileReader<T, Shape>&
   return more;
 }
 
-// The same as multiply_in_turns where sums leave registers for the fragments of two slices.
+// The same as multiply_in_turns for few tokens, whose sums leave registers for the fragments of two slices.
 template <class T, class Shape>
 __device__ __forceinline__ void multiply_ahead(const TileReader<T, Shape>& reader, int slices,
                                                MultipliedSlices<Shape>& turn, BandSums<Shape>& sums) {
@@ -169,7 +169,7 @@ __device__ __forceinline__ void multiply_ahead(const TileReader<T, Shape>& reade
 template <class T, class Shape>
 __device__ __forceinline__ void multiply_slices(const TileReader<T, Shape>& reader, const Turns<Shape>& turns,
                                                 int slices, MultipliedSlices<Shape>& turn, BandSums<Shape>& sums) {
-  if constexpr (Shape::kTokens != 128) {
+  if constexpr (Shape::kTokens < 128) {
     multiply_ahead<T, Shape>(reader, slices, turn, sums);
   } else {
     multiply_in_turns<T, Shape>(reader, turns, slices, turn, sums);

@@ -8,9 +8,7 @@
 #include "kernels/matmul/weight_only_wgmma_shape.hpp"
 #include "kernels/matmul/work_split.cuh"
 #include "kernels/ptx/bulk_copy.cuh"
-#include "kernels/ptx/griddepcontrol.cuh"
 #include "kernels/ptx/mbarrier.cuh"
-#include "kernels/ptx/prefetch_l2.cuh"
 #include "kernels/ptx/tma.cuh"
 
 namespace inferometer {
@@ -97,11 +95,10 @@ using CopiedSlices = SlicesInTurn<Shape, WeightOnlyWgmmaShape::kCopyWarps>;
 template <class Shape>
 using MultipliedSlices = SlicesInTurn<Shape, Shape::kWays>;
 
-// A copying warp's slices of a tile: X and the packed tiles of W, which are contiguous. One thread calls. `first`: the
-// block's first tile, where W may be read before the grids in front are done, X not.
+// A copying warp's slices of a tile: X and the packed tiles of W, which are contiguous. One thread calls.
 template <class T, class Shape>
 __device__ __forceinline__ void copy_slices(const WeightOnlyWgmmaArgs<T>& args, const CUtensorMap* x,
-                                            const WgmmaTile& tile, CopiedSlices<Shape>& turn, bool first) {
+                                            const WgmmaTile& tile, CopiedSlices<Shape>& turn) {
   constexpr int kTiles = Shape::kBands * kBandTiles;
   const PackedShape& shape = args.weights.shape;
   const std::int64_t first_tile = std::int64_t{tile.row_tile} * kTiles;
@@ -109,34 +106,12 @@ __device__ __forceinline__ void copy_slices(const WeightOnlyWgmmaArgs<T>& args, 
   const std::uint32_t bytes = tiles * shape.tile_bytes();
   const unsigned char* const weights = args.weights.tiles + shape.tile_at(first_tile, tile.first_slice);
   const auto slice_bytes = static_cast<std::uint32_t>(shape.tile_at(first_tile, 1) - shape.tile_at(first_tile, 0));
-  const auto load_weights = [&](const CopiedSlices<Shape>& to) {
-    mbarrier_arrive_expect_bytes(to.full(), Shape::kXBytes + bytes);
-    bulk_load(to.stage() + Shape::kXBytes, weights + std::int64_t{to.slice()} * slice_bytes, bytes, to.full());
-  };
-  const auto load_x = [&](const CopiedSlices<Shape>& to) {
-    tma_load_2d(to.stage(), x, to.full(), (tile.first_slice + to.slice()) * kSliceK, tile.token_tile * Shape::kTokens);
-  };
-  constexpr int kAhead = Shape::kOptions.ahead;
-  const auto prefetch_weights = [&](int slice) {
-    if (slice < tile.slices) prefetch_l2(weights + std::int64_t{slice} * slice_bytes, bytes);
-  };
-  constexpr int kCopyWarps = WeightOnlyWgmmaShape::kCopyWarps;
-  constexpr int kEarly = !Shape::kOptions.dependent ? 0 : Shape::kStages / kCopyWarps < 3 ? 1 : 3;  // fresh stages
-  CopiedSlices<Shape> early = turn;
-  for (int i = 0; first && i < kEarly && early.slice() < tile.slices; ++i, early.next()) load_weights(early);
-  if constexpr (kAhead > 0) {
-    static_assert(kAhead >= Shape::kStages && kAhead % kCopyWarps == 0);
-    for (int i = Shape::kStages; i < kAhead; i += kCopyWarps) prefetch_weights(turn.slice() + i);
-  }
-  if constexpr (kEarly > 0) {
-    if (first) griddepcontrol_wait();
-    for (int i = 0; first && i < kEarly && turn.slice() < tile.slices; ++i, turn.next()) load_x(turn);
-  }
   for (; turn.slice() < tile.slices; turn.next()) {
-    if constexpr (kAhead > 0) prefetch_weights(turn.slice() + kAhead);
     turn.wait_empty();
-    load_weights(turn);
-    load_x(turn);
+    mbarrier_arrive_expect_bytes(turn.full(), Shape::kXBytes + bytes);
+    bulk_load(turn.stage() + Shape::kXBytes, weights + std::int64_t{turn.slice()} * slice_bytes, bytes, turn.full());
+    tma_load_2d(turn.stage(), x, turn.full(), (tile.first_slice + turn.slice()) * kSliceK,
+                tile.token_tile * Shape::kTokens);
   }
   turn.next_tile(tile.slices);
 }

@@ -8,7 +8,6 @@
 #include "kernels/matmul/weight_only_wgmma_shape.hpp"
 #include "kernels/matmul/weight_only_wgmma_slices.cuh"
 #include "kernels/ptx/cluster.cuh"
-#include "kernels/ptx/ld_shared_wide.cuh"
 #include "kernels/ptx/mbarrier.cuh"
 #include "kernels/ptx/shared_address.cuh"
 #include "kernels/ptx/stmatrix.cuh"
@@ -109,7 +108,8 @@ __device__ __forceinline__ void share_and_store(const WeightOnlyWgmmaArgs<T>& ar
     }
   }
   meet<true>(args.parts);
-  for (int slot = warpgroup; slot * args.parts + part < Shape::kBands * kSlabs; slot += Shape::kConsumers) {
+  for (int slot = warpgroup; slot * args.parts + part < Shape::kBands * kSlabs;
+       slot += WeightOnlyWgmmaShape::kConsumers) {
     const int piece = slot * args.parts + part;
     float total[kFloats] = {};
     for (int p = 0; p < all_parts; ++p) {
@@ -124,61 +124,6 @@ __device__ __forceinline__ void share_and_store(const WeightOnlyWgmmaArgs<T>& ar
       }
     }
     store_piece<T, Shape>(args, total, tile, piece / kSlabs, piece % kSlabs, shared);
-  }
-  if (args.parts > 1) return;
-  fence_async_shared();
-  meet<false>(1);  // the next tile's copies take the place of the parts
-}
-
-// The same, but each slab of a band is added up by one of its sharers, in whose registers its own part stays.
-template <class T, class Shape>
-__device__ __forceinline__ void share_at_home(const WeightOnlyWgmmaArgs<T>& args, const WgmmaTile& tile, int part,
-                                              BandSums<Shape>& sums, unsigned char* shared) {
-  constexpr int kFloats = Shape::kPieceFloats;
-  std::uint32_t place[] = {threadIdx.x};
-  pin_registers(place);  // or what follows from it is kept in registers, which the sums need, from tile to tile
-  const auto warpgroup = static_cast<int>(place[0] / 128);
-  const auto thread = static_cast<int>(place[0] % 128);
-  const int band = warpgroup % Shape::kBands;
-  const int way = warpgroup / Shape::kBands;
-  const int all_parts = args.parts * Shape::kWays;
-  const int own_part = part * Shape::kWays + way;
-  const auto at = [&](int slab, int of_part) {
-    const int slot = slab / args.parts * Shape::kBands + band;
-    return shared_address(shared) + (slot * all_parts + of_part) * Shape::kPartBytes + thread * 16;
-  };
-  meet<false>(args.parts);  // all are done with their stages, in whose place the parts arrive
-#pragma unroll
-  for (int slab = 0; slab < Shape::kSlabs; ++slab) {
-    const int block = slab % args.parts;
-    const bool stays = block == part;
-    if (stays && slab / args.parts % Shape::kWays == way) continue;
-    const std::uint32_t local = at(slab, own_part);
-    const std::uint32_t to = stays ? local : cluster_address(local, block);
-#pragma unroll
-    for (int i = 0; i < kFloats / 4; ++i) {
-      const float* s = &sums[slab * kFloats + 4 * i];
-      store_cluster_16b(to + i * 128 * 16, make_float4(s[0], s[1], s[2], s[3]));
-    }
-  }
-  meet<true>(args.parts);
-#pragma unroll
-  for (int slab = 0; slab < Shape::kSlabs; ++slab) {
-    if (slab % args.parts != part || slab / args.parts % Shape::kWays != way) continue;
-    for (int p = 0; p < all_parts; ++p) {
-      if (p == own_part) continue;
-      const std::uint32_t from = at(slab, p);
-#pragma unroll
-      for (int i = 0; i < kFloats / 4; ++i) {
-        const uint4 other = load_shared_16b(from + i * 128 * 16);
-        float* s = &sums[slab * kFloats + 4 * i];
-        s[0] += __uint_as_float(other.x);
-        s[1] += __uint_as_float(other.y);
-        s[2] += __uint_as_float(other.z);
-        s[3] += __uint_as_float(other.w);
-      }
-    }
-    store_piece<T, Shape>(args, &sums[slab * kFloats], tile, band, slab, shared);
   }
   if (args.parts > 1) return;
   fence_async_shared();

@@ -12,12 +12,4 @@ __device__ __forceinline__ void griddepcontrol_wait() {
 #endif
 }
 
-// PTX griddepcontrol.launch_dependents (sm_90): once all blocks of this grid have called it or ended, a grid launched
-// so behind it may begin where there is room.
-__device__ __forceinline__ void griddepcontrol_launch_dependents() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;\n" ::: "memory");
-#endif
-}
-
 }  // namespace inferometer
