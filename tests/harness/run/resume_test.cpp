@@ -15,6 +15,15 @@ void wait_at_gate(const std::string& output) {
   ChildRun::wait_until([&] { return journal_rows(output + "l").size() == kRowsBeforeGate; });
 }
 
+struct RunAtGate {
+  const ScratchFolder folder;
+  const std::string output = folder / "r.json";
+  Gate gate;
+  ChildRun run{gated_sweep(), {.output = output}};
+
+  RunAtGate() { wait_at_gate(output); }
+};
+
 // A row of the journal is in the results file as it was measured, figure by figure.
 void check_contains(const Json& rows, const std::string& journal_line) {
   const Json wanted = Json::parse(journal_line);
@@ -29,11 +38,8 @@ void check_contains(const Json& rows, const std::string& journal_line) {
 }  // namespace
 
 TEST_CASE("resume: after SIGKILL of the supervisor only what is missing runs", "[run][resume]") {
-  const ScratchFolder folder;
-  const std::string output = folder / "r.json";
-  Gate gate;
-  ChildRun run(gated_sweep(), {.output = output});
-  wait_at_gate(output);
+  RunAtGate at_gate;
+  auto& [folder, output, gate, run] = at_gate;
   const pid_t worker = run.worker();
   kill(run.pid(), SIGKILL);
   CHECK(run.wait().exit_code == 128 + SIGKILL);
@@ -55,11 +61,8 @@ TEST_CASE("resume: after SIGKILL of the supervisor only what is missing runs", "
 
 TEST_CASE("resume: Ctrl-C writes what was measured, exits 130 and says how to go on", "[run][resume]") {
   const int signal = GENERATE(SIGINT, SIGTERM);
-  const ScratchFolder folder;
-  const std::string output = folder / "r.json";
-  Gate gate;
-  ChildRun run(gated_sweep(), {.output = output});
-  wait_at_gate(output);
+  RunAtGate at_gate;
+  auto& [folder, output, gate, run] = at_gate;
   const pid_t worker = run.worker();
   kill(run.pid(), signal);
   const ChildResult interrupted = run.wait();
@@ -80,11 +83,8 @@ TEST_CASE("resume: Ctrl-C writes what was measured, exits 130 and says how to go
 
 TEST_CASE("run: a signal to stop that reaches the worker alone costs no row: the supervisor decides", "[run][worker]") {
   const int signal = GENERATE(SIGINT, SIGTERM);  // a scheduler sends it to one process of a job after the other
-  const ScratchFolder folder;
-  const std::string output = folder / "r.json";
-  Gate gate;
-  ChildRun run(gated_sweep(), {.output = output});
-  wait_at_gate(output);
+  RunAtGate at_gate;
+  auto& [folder, output, gate, run] = at_gate;
   kill(run.worker(), signal);
   gate.open();
   const ChildResult result = run.wait();
@@ -105,11 +105,8 @@ TEST_CASE("resume: Ctrl-C stops an endless row, and does not wait for its limit"
 }
 
 TEST_CASE("resume: a journal cut anywhere in its last record loses that record alone", "[run][resume]") {
-  const ScratchFolder folder;
-  const std::string output = folder / "r.json";
-  Gate gate;
-  ChildRun run(gated_sweep(), {.output = output});
-  wait_at_gate(output);
+  RunAtGate at_gate;
+  auto& [folder, output, gate, run] = at_gate;
   kill(run.pid(), SIGKILL);
   run.wait();
   const std::string whole = read_text(output + "l");
@@ -123,11 +120,8 @@ TEST_CASE("resume: a journal cut anywhere in its last record loses that record a
 }
 
 TEST_CASE("resume: rows of another run are refused with what differs", "[run][resume]") {
-  const ScratchFolder folder;
-  const std::string output = folder / "r.json";
-  Gate gate;
-  ChildRun run(gated_sweep(), {.output = output});
-  wait_at_gate(output);
+  RunAtGate at_gate;
+  auto& [folder, output, gate, run] = at_gate;
   kill(run.pid(), SIGKILL);
   run.wait();
   const std::string journal = read_text(output + "l");
@@ -143,11 +137,8 @@ TEST_CASE("resume: rows of another run are refused with what differs", "[run][re
 }
 
 TEST_CASE("resume: a command that leaves out rows of the journal is refused, and they stay", "[run][resume]") {
-  const ScratchFolder folder;
-  const std::string output = folder / "r.json";
-  Gate gate;
-  ChildRun run(gated_sweep(), {.output = output});
-  wait_at_gate(output);
+  RunAtGate at_gate;
+  auto& [folder, output, gate, run] = at_gate;
   kill(run.pid(), SIGKILL);
   run.wait();
   const std::string journal = read_text(output + "l");
@@ -179,11 +170,8 @@ TEST_CASE("resume: a journal of a part of the rows is taken up by the whole", "[
 }
 
 TEST_CASE("resume: another number of threads is another run", "[run][resume]") {
-  const ScratchFolder folder;
-  const std::string output = folder / "r.json";
-  Gate gate;
-  ChildRun run(gated_sweep(), {.output = output});
-  wait_at_gate(output);
+  RunAtGate at_gate;
+  auto& [folder, output, gate, run] = at_gate;
   kill(run.pid(), SIGKILL);
   run.wait();
   std::string journal = read_text(output + "l");
@@ -314,11 +302,8 @@ TEST_CASE("run: a full disk is found before the first row and damages nothing", 
 }
 
 TEST_CASE("run: a disk that fills up in mid-run ends it, and what was measured is resumed", "[run][resume]") {
-  const ScratchFolder folder;
-  const std::string output = folder / "r.json";
-  Gate gate;
-  ChildRun run(gated_sweep(), {.output = output});
-  wait_at_gate(output);
+  RunAtGate at_gate;
+  auto& [folder, output, gate, run] = at_gate;
   const rlim_t room = read_text(output + "l").size() + 100;  // less than another record
   const rlimit limit{room, room};
   REQUIRE(prlimit(run.pid(), RLIMIT_FSIZE, &limit, nullptr) == 0);
