@@ -10,6 +10,7 @@ namespace inferometer::decoder {
 namespace {
 
 constexpr int kThreads = 1024;
+constexpr int kVecElems = 8;           // f16 values in one 16-byte access
 constexpr int kBins = 256;             // a byte of a logit's order
 constexpr float kChanceOne = 0x1p40F;  // of the greatest logit; 2^18 of them fit 64 bits
 
@@ -19,13 +20,45 @@ __device__ std::uint32_t order_of(__half value) {
   return (bits & 0x8000U) != 0 ? 0xffffU & ~bits : bits | 0x8000U;
 }
 
+// Of two values in a word.
+__device__ std::uint32_t orders_of(std::uint32_t pair) {
+  return pair ^ 0x80008000U ^ (pair >> 15 & 0x00010001U) * 0x7fffU;
+}
+
 __device__ std::uint64_t greater(std::uint64_t a, std::uint64_t b) { return a > b ? a : b; }
 
 // The order above, and below it what makes the first index win.
 __device__ std::uint64_t greatest(const __half* logits, int vocabulary, std::uint64_t* shared) {
   std::uint64_t best = 0;
+  const auto entry = [](std::uint32_t order, int i) {
+    return std::uint64_t{order} << 32 | (0xffffffffU - static_cast<std::uint32_t>(i));
+  };
+  if (vocabulary % kVecElems == 0) {  // one SM reads all of a row: much of it at a time
+    constexpr int kAtOnce = 8;
+    const int vecs = vocabulary / kVecElems;
+    int best_order = -1;
+    int best_vec = 0;
+    for (int first = static_cast<int>(threadIdx.x); first < vecs; first += kAtOnce * kThreads) {
+      uint4 vec[kAtOnce];
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j)  // what is past the end comes once more, and does not count
+        vec[j] = reinterpret_cast<const uint4*>(logits)[min(first + j * kThreads, vecs - 1)];
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j) {
+        const std::uint32_t pair = __vmaxu2(__vmaxu2(orders_of(vec[j].x), orders_of(vec[j].y)),
+                                            __vmaxu2(orders_of(vec[j].z), orders_of(vec[j].w)));
+        const auto order = static_cast<int>(max(pair >> 16, pair & 0xffffU));
+        if (order <= best_order) continue;
+        best_order = order;
+        best_vec = min(first + j * kThreads, vecs - 1);
+      }
+    }
+    for (int i = best_vec * kVecElems; best_order >= 0 && i < (best_vec + 1) * kVecElems; ++i)
+      if (order_of(logits[i]) == static_cast<std::uint32_t>(best_order)) best = greater(best, entry(best_order, i));
+    return reduce_block(best, std::uint64_t{0}, shared, greater);
+  }
   for (int i = static_cast<int>(threadIdx.x); i < vocabulary; i += kThreads)
-    best = greater(best, std::uint64_t{order_of(logits[i])} << 32 | (0xffffffffU - static_cast<std::uint32_t>(i)));
+    best = greater(best, entry(order_of(logits[i]), i));
   return reduce_block(best, std::uint64_t{0}, shared, greater);
 }
 
@@ -33,7 +66,7 @@ __device__ int index_of(std::uint64_t best) {
   return static_cast<int>(0xffffffffU - static_cast<std::uint32_t>(best & 0xffffffffU));
 }
 
-__global__ void __launch_bounds__(kThreads) greedy_kernel(const NextTokenArgs args) {
+__global__ void __launch_bounds__(kThreads, 1) greedy_kernel(const NextTokenArgs args) {
   __shared__ std::uint64_t shared[kMostWarps];
   const std::int64_t row = blockIdx.x;
   griddepcontrol_wait();
@@ -74,7 +107,7 @@ __device__ void find_bin(const Chances& chances, int vocabulary, int shift, std:
   __syncthreads();
 }
 
-__global__ void __launch_bounds__(kThreads) top_p_kernel(const NextTokenArgs args, const TopPArgs top_p) {
+__global__ void __launch_bounds__(kThreads, 1) top_p_kernel(const NextTokenArgs args, const TopPArgs top_p) {
   __shared__ std::uint64_t shared[kMostWarps];
   __shared__ std::uint64_t bins[kBins];
   __shared__ std::uint64_t wanted;

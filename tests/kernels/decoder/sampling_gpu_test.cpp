@@ -85,13 +85,15 @@ class Sampler {
 
 TEST_CASE("decoder: the greedy token is the first of the greatest, negative and infinite logits included",
           "[decoder][gpu]") {
-  std::vector<float> logits(3001, -5.0F);
-  logits[1700] = logits[2900] = -1.0F;
-  CHECK(Sampler(logits, 1).greedy().front() == 1700);
-  logits[2999] = std::numeric_limits<float>::infinity();
-  CHECK(Sampler(logits, 1).greedy().front() == 2999);
-  logits.assign(3001, -std::numeric_limits<float>::infinity());
-  CHECK(Sampler(logits, 1).greedy().front() == 0);
+  for (const std::size_t size : {3001, 80008}) {  // one by one, and eight at a time
+    std::vector<float> logits(size, -5.0F);
+    logits[1700] = logits[2900] = -1.0F;
+    CHECK(Sampler(logits, 1).greedy().front() == 1700);
+    logits[size - 1] = std::numeric_limits<float>::infinity();
+    CHECK(Sampler(logits, 1).greedy().front() == static_cast<std::int32_t>(size - 1));
+    logits.assign(size, -std::numeric_limits<float>::infinity());
+    CHECK(Sampler(logits, 1).greedy().front() == 0);
+  }
 }
 
 TEST_CASE("decoder: tokens are drawn with the chances of their softmax, the same in every call", "[decoder][gpu]") {
