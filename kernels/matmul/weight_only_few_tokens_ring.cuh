@@ -60,8 +60,8 @@ class TilesInPanels {
 };
 
 // A stage holds a slice of X and, in a place of its own, the block's tiles in that slice. The slices are every
-// kWarps-th from `first_slice` on. Of tiles past the last row of W nothing is copied: what is there instead reaches
-// only sums that are not stored.
+// kWarps-th from `first_slice` on. Of tiles past the last row of W and of tokens past the last one nothing is copied:
+// what is there instead reaches only sums that are not stored.
 template <class T, class Shape>
 class FewTokensRing {
  public:
@@ -73,7 +73,8 @@ class FewTokensRing {
         next_slice_(first_slice),
         end_slice_(end_slice),
         stages_(args.stages),
-        weight_bytes_(args.tiles * tile_bytes) {
+        weight_bytes_(args.tiles * tile_bytes),
+        copied_bytes_(args.m * kSliceK * 2 + tiles_.bytes()) {
     constexpr FewTokensShape kShape = Shape::kShape;
     const std::uint32_t base = shared_address(shared);
     x_stage_ = base + warp * stages_ * Shape::kXBytes;
@@ -117,7 +118,7 @@ class FewTokensRing {
  private:
   // One lane. Copies arrive in the order of their start: X comes right behind its slice of W.
   __device__ __forceinline__ void fill(int slice, std::uint32_t x_stage, std::uint32_t weights, std::uint32_t barrier) {
-    mbarrier_arrive_expect_bytes(barrier, Shape::kXBytes + tiles_.bytes());
+    mbarrier_arrive_expect_bytes(barrier, copied_bytes_);
     tiles_.copy_next(weights, barrier);
     tma_load_2d(x_stage, x_, barrier, slice * kSliceK, 0);
   }
@@ -128,6 +129,7 @@ class FewTokensRing {
   int end_slice_;
   int stages_;
   int weight_bytes_;
+  int copied_bytes_;
   int stage_ = 0;
   std::uint32_t phase_ = 0;
   // Of the current stage.

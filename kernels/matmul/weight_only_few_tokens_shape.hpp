@@ -15,7 +15,7 @@ inline constexpr int kMostFewTokens = 16;
 template <class T>
 struct FewTokensArgs {
   PackedWeights weights;
-  const T* x;  // [m, k]: also in the tensor map, which is what is read unless sums overflow
+  const T* x;  // [m, k]: also in the tensor map, boxes of all m rows, which is what is read unless sums overflow
   T* y;        // [m, n]
   int m;
   int n;

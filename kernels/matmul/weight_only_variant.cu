@@ -25,8 +25,8 @@ struct State {
   WeightOnlyPlan plan;
 };
 
-// X as the copy engine reads it: boxes of a slice of k and as many tokens as a tile has.
-CUtensorMap map_of_x(const MatmulProblem& p, const MatmulTensors& t, int tokens) {
+// X as the copy engine reads it: boxes of a slice of k and `tokens` tokens.
+CUtensorMap map_of_x(const MatmulProblem& p, const MatmulTensors& t, std::int64_t tokens) {
   return make_tensor_map(p.dtype, t.x,
                          TensorMapShape<2>{.sizes = {static_cast<std::uint64_t>(p.k), static_cast<std::uint64_t>(p.m)},
                                            .stride_bytes = {static_cast<std::uint64_t>(p.k) * 2},
@@ -68,7 +68,8 @@ template <class T, int kBits>
 void launch(const State& state, const MatmulProblem& p, const MatmulTensors& t, Stream stream) {
   const WeightOnlyPlan& plan = state.plan;
   const bool plain = state.weights.shape.is_plain();
-  const CUtensorMap x = map_of_x(p, t, plan.tokens);
+  // Rows past the end of X cost the copy engine as much as others: for few tokens there are none.
+  const CUtensorMap x = map_of_x(p, t, plan.few_tokens ? p.m : plan.tokens);
   if (plan.few_tokens) {
     const FewTokensArgs<T> args(state.weights, static_cast<const T*>(t.x), static_cast<T*>(t.y), static_cast<int>(p.m),
                                 plan.tiles, plan.parts, plan.stages);
