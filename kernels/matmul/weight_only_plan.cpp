@@ -74,15 +74,14 @@ void consider_wgmma(WeightOnlyPlan& best, const PackedShape& weights, std::int64
   for (std::size_t i = 0; i < kWeightOnlyTiles.size(); ++i) {
     const WeightOnlyTile& tile = kWeightOnlyTiles[i];
     const WeightOnlyWgmmaShape shape = {.bits = weights.bits, .tokens = tile.tokens, .bands = tile.bands};
-    for (const int parts : {1, 2, 4}) {
-      if (parts > shape.max_parts()) continue;
+    for (int parts = 1; parts <= WeightOnlyWgmmaShape::kMaxParts; parts *= 2) {
       WeightOnlyPlan plan = {.shape = static_cast<int>(i),
                              .tokens = tile.tokens,
                              .tiles = static_cast<int>(ceil_div(weights.n, std::int64_t{tile.bands} * kBandRows)),
                              .token_tiles = static_cast<int>(ceil_div(m, tile.tokens)),
                              .order_band = kOrderBand,
                              .parts = parts,
-                             .threads = WeightOnlyWgmmaShape::kThreads,
+                             .threads = shape.threads(),
                              .smem_bytes = shape.smem_bytes()};
       const std::int64_t tiles = std::int64_t{plan.tiles} * plan.token_tiles;
       // A cluster takes one tile; a block alone goes on to others.

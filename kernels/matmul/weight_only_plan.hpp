@@ -19,16 +19,16 @@ struct WeightOnlyTile {
 };
 
 inline constexpr std::array kWeightOnlyTiles = {
-    WeightOnlyTile{32, 1, 98},   WeightOnlyTile{32, 2, 193}, WeightOnlyTile{64, 1, 117},  WeightOnlyTile{64, 2, 232},
-    WeightOnlyTile{72, 1, 126},  WeightOnlyTile{72, 2, 248}, WeightOnlyTile{72, 4, 480},  WeightOnlyTile{96, 1, 150},
-    WeightOnlyTile{96, 2, 288},  WeightOnlyTile{96, 4, 555}, WeightOnlyTile{128, 1, 183}, WeightOnlyTile{128, 2, 355},
-    WeightOnlyTile{128, 4, 725},
+    WeightOnlyTile{32, 1, 98},   WeightOnlyTile{32, 2, 193},  WeightOnlyTile{64, 1, 117},  WeightOnlyTile{64, 2, 232},
+    WeightOnlyTile{72, 1, 126},  WeightOnlyTile{72, 2, 248},  WeightOnlyTile{96, 1, 150},  WeightOnlyTile{96, 2, 288},
+    WeightOnlyTile{128, 1, 183}, WeightOnlyTile{128, 2, 355}, WeightOnlyTile{144, 2, 420}, WeightOnlyTile{192, 2, 515},
+    WeightOnlyTile{256, 2, 640},
 };
 
 struct WeightOnlyPlan {
   bool few_tokens = false;
   int shape = 0;        // wgmma: in kWeightOnlyTiles
-  int tokens = 0;       // of a tile: those of a box of X
+  int tokens = 0;       // of a tile
   int tiles = 0;        // few tokens: tiles of 16 rows a block; wgmma: rows of tiles of the whole product
   int token_tiles = 0;  // few tokens: of 8 tokens a block; wgmma: tiles of tokens of the whole product
   int order_band = 0;   // wgmma: tiles of tokens that run side by side

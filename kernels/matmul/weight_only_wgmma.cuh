@@ -5,9 +5,10 @@
 //
 // Y^T = W X^T: W is wgmma's A, in registers, since it has to pass through them anyway, and X its B, in shared memory as
 // the copy engine leaves it. So a weight is converted once for all tokens of a tile, and nothing converted is stored.
-// A weight times its scale is rounded once to the type of X. Four warps copy slices in turn; of four warpgroups some
-// multiply while the others convert. Where tiles are few, warpgroups of a block share a band of 64 rows, and blocks of
-// a cluster a tile, each with its slices of k; they add up in their order: the result is the same bit for bit.
+// A weight times its scale is rounded once to the type of X. Four warps copy slices in turn; warpgroups multiply one
+// slice while they, or others, convert the next. Where tiles are few, warpgroups of a block share a band of 64 rows,
+// and blocks of a cluster a tile, each with its slices of k; they add up in a fixed order: the result is the same bit
+// for bit.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@ namespace inferometer {
 template <int kBitCount, bool kIsPlain, int kTokenCount, int kBandCount>
 struct WgmmaConfig {
   static constexpr WeightOnlyWgmmaShape kShape = {.bits = kBitCount, .tokens = kTokenCount, .bands = kBandCount};
+  static constexpr int kConsumers = kShape.consumers();
   static constexpr int kBits = kBitCount;
   static constexpr bool kPlain = kIsPlain;
   static constexpr int kTokens = kTokenCount;
@@ -41,14 +43,14 @@ struct WgmmaConfig {
   static constexpr int kSlabTokens = kShape.slab_tokens();
   static constexpr int kPieceFloats = kShape.piece_floats();
   static constexpr int kPartBytes = kShape.part_bytes();
-  static_assert(kStagedAt >= kShape.pieces() * kWays * kPartBytes, "parts arrive in place of the stages");
+  static_assert(kStagedAt >= kShape.exchange_bytes(), "parts arrive in place of the stages");
 };
 
 #endif
 
 // Blocks of a cluster share a tile: blockIdx.x = tile * parts + part. Alone, a block takes every gridDim.x-th tile.
 template <class T, int kBits, bool kPlain, int kTokens, int kBands>
-__global__ void __launch_bounds__(WeightOnlyWgmmaShape::kThreads, 1)
+__global__ void __launch_bounds__(WeightOnlyWgmmaShape{kBits, kTokens, kBands}.threads(), 1)
     weight_only_wgmma_kernel(const __grid_constant__ WeightOnlyWgmmaArgs<T> args,
                              const __grid_constant__ CUtensorMap x) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -62,7 +64,7 @@ __global__ void __launch_bounds__(WeightOnlyWgmmaShape::kThreads, 1)
 
   const int warpgroup = threadIdx.x / 128;
   const bool is_shared = Shape::kWays > 1 || args.parts > 1;
-  if (warpgroup == WeightOnlyWgmmaShape::kConsumers) {
+  if (warpgroup == Shape::kConsumers) {
     keep_registers<Shape::kShape.copy_registers()>();
     CopiedSlices<Shape> turn(shared_address(smem), threadIdx.x / 32 % WeightOnlyWgmmaShape::kCopyWarps);
     for (int t = blockIdx.x / args.parts; t < tiles; t += step) {
@@ -72,12 +74,11 @@ __global__ void __launch_bounds__(WeightOnlyWgmmaShape::kThreads, 1)
   } else {
     take_registers<Shape::kShape.multiply_registers()>();
     const TileReader<T, Shape> reader(args.weights.shape, warpgroup % kBands);
-    const Turns<Shape> turns(warpgroup);
     MultipliedSlices<Shape> turn(shared_address(smem), warpgroup / kBands);
     for (int t = blockIdx.x / args.parts; t < tiles; t += step) {
       const WgmmaTile tile(args, t, part);
       BandSums<Shape> sums = {};
-      multiply_slices<T, Shape>(reader, turns, tile.slices, turn, sums);
+      multiply_slices<T, Shape>(reader, tile.slices, turn, sums);
       if (is_shared) {
         share_and_store<T, Shape>(args, tile, part, sums, smem);
       } else {

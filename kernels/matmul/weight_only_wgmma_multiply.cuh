@@ -72,31 +72,6 @@ class TileReader {
   std::uint32_t places_[kPlaces];
 };
 
-// Warpgroups in pairs (0, 2) and (1, 3), of which one multiplies while the other converts: left to themselves all four
-// drift into converting at the same time. Two pairs, so that the tensor cores have work while one pair changes over.
-template <class Shape>
-class Turns {
-  static constexpr int kFirstBarrier = 8;
-  static constexpr int kPair = 2;
-  // Where tensor cores are the limit.
-  static constexpr bool kTaken = Shape::kWays == 1 && Shape::kTokens >= 96;
-
- public:
-  // Warpgroups 0 and 1 begin.
-  __device__ explicit Turns(int warpgroup) : warpgroup_(warpgroup) {
-    if (warpgroup >= kPair) pass();
-  }
-  __device__ __forceinline__ void wait() const {
-    if (kTaken) named_barrier_sync(kFirstBarrier + warpgroup_, 2 * 128);
-  }
-  __device__ __forceinline__ void pass() const {
-    if (kTaken) named_barrier_arrive(kFirstBarrier + (warpgroup_ + kPair) % (2 * kPair), 2 * 128);
-  }
-
- private:
-  int warpgroup_;
-};
-
 // A warpgroup's sums of its band, D [64, tokens].
 template <class Shape>
 using BandSums = float[Shape::kTokens / 2];
@@ -117,16 +92,14 @@ __device__ __forceinline__ void start_products(const typename TileReader<T, Shap
 
 // sums += W[band, slices] X[:, slices]^T, of those of the tile's slices whose turn it is: one after the other.
 template <class T, class Shape>
-__device__ __forceinline__ void multiply_in_turns(const TileReader<T, Shape>& reader, const Turns<Shape>& turns,
-                                                  int slices, MultipliedSlices<Shape>& turn, BandSums<Shape>& sums) {
+__device__ __forceinline__ void multiply_one_by_one(const TileReader<T, Shape>& reader, int slices,
+                                                    MultipliedSlices<Shape>& turn, BandSums<Shape>& sums) {
   for (; turn.slice() < slices; turn.next()) {
     turn.wait_full();
     typename TileReader<T, Shape>::Fragments fragments;
     reader.convert(turn.stage(), fragments);
-    turns.wait();
     start_products<T, Shape>(fragments, turn.stage(), sums);
     wgmma_wait<0>();
-    turns.pass();
     if (threadIdx.x % 32 == 0) turn.release();
   }
 }
@@ -151,7 +124,7 @@ __device__ __forceinline__ bool multiply_and_convert(const TileReader<T, Shape>&
   return more;
 }
 
-// The same as multiply_in_turns for few tokens, whose sums leave registers for the fragments of two slices.
+// The same as multiply_one_by_one where sums leave registers for the fragments of two slices.
 template <class T, class Shape>
 __device__ __forceinline__ void multiply_ahead(const TileReader<T, Shape>& reader, int slices,
                                                MultipliedSlices<Shape>& turn, BandSums<Shape>& sums) {
@@ -167,12 +140,13 @@ __device__ __forceinline__ void multiply_ahead(const TileReader<T, Shape>& reade
 }
 
 template <class T, class Shape>
-__device__ __forceinline__ void multiply_slices(const TileReader<T, Shape>& reader, const Turns<Shape>& turns,
-                                                int slices, MultipliedSlices<Shape>& turn, BandSums<Shape>& sums) {
-  if constexpr (Shape::kTokens < 128) {
+__device__ __forceinline__ void multiply_slices(const TileReader<T, Shape>& reader, int slices,
+                                                MultipliedSlices<Shape>& turn, BandSums<Shape>& sums) {
+  constexpr bool kAhead = Shape::kTokens != 128;  // four warpgroups with sums of 128 tokens lack the registers
+  if constexpr (kAhead) {
     multiply_ahead<T, Shape>(reader, slices, turn, sums);
   } else {
-    multiply_in_turns<T, Shape>(reader, turns, slices, turn, sums);
+    multiply_one_by_one<T, Shape>(reader, slices, turn, sums);
   }
   turn.next_tile(slices);
   pin_registers(sums);

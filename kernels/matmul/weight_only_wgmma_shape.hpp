@@ -24,27 +24,31 @@ struct WeightOnlyWgmmaArgs {
 struct WeightOnlyWgmmaShape {
   int bits;
   int tokens;  // of a tile: N of wgmma, a multiple of 32, or of 24
-  int bands;   // of a tile, 64 rows each: 1, 2 or 4
+  int bands;   // of a tile, 64 rows each: 1 or 2; 2 from more than 128 tokens on
 
-  static constexpr int kConsumers = 4;  // warpgroups that multiply, so that three hide what one waits for
   static constexpr int kCopyWarps =
       4;  // take slices in turn: one alone is slower than the multiplication of few tokens
-  static constexpr int kThreads = kConsumers * 128 + kCopyWarps * 32;
   static constexpr int kSmemBytes = 227 * 1024;  // that a block may have on sm_90
 
+  // Warpgroups that multiply: of four, three hide what one waits for. Sums of more than 128 tokens leave registers for
+  // two, whose products are long enough to convert under.
+  INFEROMETER_HOST_DEVICE constexpr int consumers() const { return tokens > 128 ? 2 : 4; }
+  INFEROMETER_HOST_DEVICE constexpr int threads() const { return consumers() * 128 + kCopyWarps * 32; }
+
   // Registers of a thread that multiplies: sums and fragments of 128 tokens need them all. Of the 96 that every thread
-  // starts with the copying warps give up what makes these more.
-  INFEROMETER_HOST_DEVICE constexpr int multiply_registers() const { return tokens >= 96 ? 112 : 104; }
-  INFEROMETER_HOST_DEVICE constexpr int copy_registers() const { return tokens >= 96 ? 32 : 64; }
+  // starts with (of 384 threads 168) the copying warps give up what makes these more.
+  INFEROMETER_HOST_DEVICE constexpr int multiply_registers() const {
+    return tokens > 128 ? 232 : tokens >= 96 ? 112 : 104;
+  }
+  INFEROMETER_HOST_DEVICE constexpr int copy_registers() const { return tokens > 128 ? 40 : tokens >= 96 ? 32 : 64; }
 
   // Warpgroups that share a band of the block: each takes every ways-th slice.
-  INFEROMETER_HOST_DEVICE constexpr int ways() const { return kConsumers / bands; }
-  // A tile's tokens are cut into slabs of whole groups of 8. A slab of a band is a piece: what sharers of a tile
-  // exchange.
+  INFEROMETER_HOST_DEVICE constexpr int ways() const { return consumers() / bands; }
+  // A tile's tokens are cut into slabs of whole groups of 8. A slab of a band is a piece: what sharers of a tile, up to
+  // kMaxParts blocks, exchange.
+  static constexpr int kMaxParts = 4;
   INFEROMETER_HOST_DEVICE constexpr int slabs() const { return tokens % 32 == 0 ? 4 : 3; }
   INFEROMETER_HOST_DEVICE constexpr int slab_tokens() const { return tokens / slabs(); }
-  INFEROMETER_HOST_DEVICE constexpr int pieces() const { return bands * slabs(); }
-  INFEROMETER_HOST_DEVICE constexpr int max_parts() const { return pieces(); }
 
   // A stage: X [tokens, 64], then the packed tiles, as large as they may be: two groups, and zero points.
   INFEROMETER_HOST_DEVICE constexpr int x_bytes() const { return tokens * kSliceK * 2; }
@@ -57,16 +61,19 @@ struct WeightOnlyWgmmaShape {
   // fit.
   INFEROMETER_HOST_DEVICE constexpr int staged_bytes() const { return slab_tokens() * kBandRows * 2; }
   INFEROMETER_HOST_DEVICE constexpr int stages() const {
-    const int fit = (kSmemBytes - kConsumers * staged_bytes()) / (stage_bytes() + 16);
+    const int fit = (kSmemBytes - consumers() * staged_bytes()) / (stage_bytes() + 16);
     return fit / kCopyWarps * kCopyWarps;  // so that a stage is always filled by the same warp
   }
   INFEROMETER_HOST_DEVICE constexpr int staged_at() const { return stages() * stage_bytes(); }
-  INFEROMETER_HOST_DEVICE constexpr int barriers_at() const { return staged_at() + kConsumers * staged_bytes(); }
+  INFEROMETER_HOST_DEVICE constexpr int barriers_at() const { return staged_at() + consumers() * staged_bytes(); }
   INFEROMETER_HOST_DEVICE constexpr int smem_bytes() const { return barriers_at() + 2 * stages() * 8; }
 
   // One thread's floats of a piece, and the bytes of a part of a piece.
   INFEROMETER_HOST_DEVICE constexpr int piece_floats() const { return slab_tokens() / 2; }
   INFEROMETER_HOST_DEVICE constexpr int part_bytes() const { return piece_floats() * 4 * 128; }
+  // Of all parts that arrive in a block: the more blocks share a tile, the fewer of its up to four slabs are this
+  // one's, and the more parts each has.
+  INFEROMETER_HOST_DEVICE constexpr int exchange_bytes() const { return kMaxParts * bands * ways() * part_bytes(); }
 };
 
 }  // namespace inferometer

@@ -8,6 +8,7 @@
 #include "kernels/matmul/weight_only_wgmma_shape.hpp"
 #include "kernels/matmul/weight_only_wgmma_slices.cuh"
 #include "kernels/ptx/cluster.cuh"
+#include "kernels/ptx/ld_shared_wide.cuh"
 #include "kernels/ptx/mbarrier.cuh"
 #include "kernels/ptx/shared_address.cuh"
 #include "kernels/ptx/stmatrix.cuh"
@@ -68,39 +69,34 @@ __device__ __forceinline__ void store_piece(const WeightOnlyWgmmaArgs<T>& args, 
   }
 }
 
-// Where the tile's pieces go: piece (band, slab of tokens) belongs to one block of the cluster, and there to one
-// warpgroup, which adds up its parts, one from each way of each block, and stores it.
-template <class Shape>
-struct PieceOwner {
-  int block;
-  int slot;  // among the block's pieces
-
-  __device__ PieceOwner(int band, int slab, int parts) {
-    const int piece = band * Shape::kSlabs + slab;
-    block = piece % parts;
-    slot = piece / parts;
-  }
-};
-
-// Those who share a tile add up and store it. The copying warps join in the meetings: the last is for the next tile,
-// which a cluster does not have.
+// Those who share a tile add up and store it: each slab of a band is added up by one of its sharers, in whose registers
+// its own part stays, and the others send it theirs. The copying warps join in the meetings: the last is for the next
+// tile, which a cluster does not have.
 __device__ __forceinline__ int share_meetings(int parts) { return parts == 1 ? 3 : 2; }
 template <class T, class Shape>
 __device__ __forceinline__ void share_and_store(const WeightOnlyWgmmaArgs<T>& args, const WgmmaTile& tile, int part,
-                                                const BandSums<Shape>& sums, unsigned char* shared) {
+                                                BandSums<Shape>& sums, unsigned char* shared) {
   constexpr int kFloats = Shape::kPieceFloats;
-  constexpr int kSlabs = Shape::kSlabs;
-  const int warpgroup = threadIdx.x / 128;
-  const int thread = threadIdx.x % 128;
+  std::uint32_t place[] = {threadIdx.x};
+  pin_registers(place);  // or what follows from it is kept in registers, which the sums need, from tile to tile
+  const auto warpgroup = static_cast<int>(place[0] / 128);
+  const auto thread = static_cast<int>(place[0] % 128);
   const int band = warpgroup % Shape::kBands;
+  const int way = warpgroup / Shape::kBands;
   const int all_parts = args.parts * Shape::kWays;
-  const int own_part = part * Shape::kWays + warpgroup / Shape::kBands;
+  const int own_part = part * Shape::kWays + way;
+  const auto at = [&](int slab, int of_part) {
+    const int slot = slab / args.parts * Shape::kBands + band;
+    return shared_address(shared) + (slot * all_parts + of_part) * Shape::kPartBytes + thread * 16;
+  };
   meet<false>(args.parts);  // all are done with their stages, in whose place the parts arrive
 #pragma unroll
-  for (int slab = 0; slab < kSlabs; ++slab) {
-    const PieceOwner<Shape> owner(band, slab, args.parts);
-    const std::uint32_t local = shared_address(shared) + (owner.slot * all_parts + own_part) * Shape::kPartBytes;
-    const std::uint32_t to = (args.parts == 1 ? local : cluster_address(local, owner.block)) + thread * 16;
+  for (int slab = 0; slab < Shape::kSlabs; ++slab) {
+    const int block = slab % args.parts;
+    const bool stays = block == part;
+    if (stays && slab / args.parts % Shape::kWays == way) continue;
+    const std::uint32_t local = at(slab, own_part);
+    const std::uint32_t to = stays ? local : cluster_address(local, block);
 #pragma unroll
     for (int i = 0; i < kFloats / 4; ++i) {
       const float* s = &sums[slab * kFloats + 4 * i];
@@ -108,22 +104,23 @@ __device__ __forceinline__ void share_and_store(const WeightOnlyWgmmaArgs<T>& ar
     }
   }
   meet<true>(args.parts);
-  for (int slot = warpgroup; slot * args.parts + part < Shape::kBands * kSlabs;
-       slot += WeightOnlyWgmmaShape::kConsumers) {
-    const int piece = slot * args.parts + part;
-    float total[kFloats] = {};
+#pragma unroll
+  for (int slab = 0; slab < Shape::kSlabs; ++slab) {
+    if (slab % args.parts != part || slab / args.parts % Shape::kWays != way) continue;
     for (int p = 0; p < all_parts; ++p) {
+      if (p == own_part) continue;
+      const std::uint32_t from = at(slab, p);
 #pragma unroll
       for (int i = 0; i < kFloats / 4; ++i) {
-        const float4 of_part = *reinterpret_cast<const float4*>(shared + (slot * all_parts + p) * Shape::kPartBytes +
-                                                                (i * 128 + thread) * 16);
-        total[4 * i] += of_part.x;
-        total[4 * i + 1] += of_part.y;
-        total[4 * i + 2] += of_part.z;
-        total[4 * i + 3] += of_part.w;
+        const uint4 other = load_shared_16b(from + i * 128 * 16);
+        float* s = &sums[slab * kFloats + 4 * i];
+        s[0] += __uint_as_float(other.x);
+        s[1] += __uint_as_float(other.y);
+        s[2] += __uint_as_float(other.z);
+        s[3] += __uint_as_float(other.w);
       }
     }
-    store_piece<T, Shape>(args, total, tile, piece / kSlabs, piece % kSlabs, shared);
+    store_piece<T, Shape>(args, &sums[slab * kFloats], tile, band, slab, shared);
   }
   if (args.parts > 1) return;
   fence_async_shared();

@@ -9,6 +9,7 @@
 
 #include "harness/operator/dtype.hpp"
 #include "tests/kernels/matmul/weight_only_problem.hpp"
+#include "tests/kernels/matmul/wide_tile_sizes.hpp"
 
 namespace inferometer::test {
 namespace {
@@ -33,6 +34,21 @@ TEST_CASE("matmul weight-only: every m, n and k around tile edges is right", "[m
           check_weight_only({.m = m, .n = n, .k = k, .bits = bits, .group_size = 128, .dtype = dtype});
         }
       }
+    }
+  }
+}
+
+TEST_CASE("matmul weight-only: tiles of more than 128 tokens are right in every format, whole and shared",
+          "[matmul][gpu]") {
+  // A quarter of the formats for each size: of four sizes one after the other, which have the same tile, all of them.
+  const std::vector<MatmulProblem> formats = weight_only_formats();
+  for (std::size_t size = 0; size < kWideTileSizes.size(); ++size) {
+    for (std::size_t format = size % 4; format < formats.size(); format += 4) {
+      MatmulProblem p = formats[format];
+      p.m = kWideTileSizes[size].m;
+      p.n = kWideTileSizes[size].n;
+      p.k = kWideTileSizes[size].k;
+      check_weight_only(p);
     }
   }
 }

@@ -17,6 +17,8 @@ std::vector<MatmulProblem> problems() {
   for (const std::int64_t bits : {4, 8}) {
     for (const std::int64_t m : {1, 16, 64, 257})
       all.push_back({.m = m, .n = 4096, .k = 4096, .bits = bits, .group_size = 128});
+    for (const std::int64_t m : {150, 256})  // tiles of more than 128 tokens that two blocks share
+      all.push_back({.m = m, .n = 8192, .k = 8192, .bits = bits, .group_size = 128});
     all.push_back({.m = 8, .n = 1000, .k = 4104, .bits = bits, .group_size = 64});
     all.push_back({.m = 100, .n = 1441, .k = 4104, .bits = bits, .group_size = 32, .symmetric = false});
     all.push_back({.m = 1000, .n = 8000, .k = 520, .bits = bits, .dtype = Dtype::bf16});

@@ -1,11 +1,14 @@
 // How cuda.w4a16 and cuda.w8a16 share out a problem.
 #include "kernels/matmul/weight_only_plan.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <set>
 #include <utility>
 
 #include "kernels/matmul/weight_only_few_tokens_shape.hpp"
 #include "kernels/matmul/weight_only_wgmma_shape.hpp"
+#include "tests/kernels/matmul/wide_tile_sizes.hpp"
 #include "tests/support/catch.hpp"
 
 namespace inferometer::test {
@@ -35,7 +38,8 @@ TEST_CASE("weight-only plan: every row and token is in some block's work, within
             const WeightOnlyTile& tile = kWeightOnlyTiles.at(static_cast<std::size_t>(plan.shape));
             CHECK(std::int64_t{plan.tiles} * tile.bands * kBandRows >= n);
             CHECK(std::int64_t{plan.token_tiles} * tile.tokens >= m);
-            CHECK(plan.parts <= WeightOnlyWgmmaShape{bits, tile.tokens, tile.bands}.max_parts());
+            CHECK(plan.parts <= WeightOnlyWgmmaShape::kMaxParts);
+            CHECK(plan.threads == WeightOnlyWgmmaShape{bits, tile.tokens, tile.bands}.threads());
             if (plan.parts > 1) CHECK(plan.blocks == std::int64_t{plan.tiles} * plan.token_tiles * plan.parts);
           }
         }
@@ -59,9 +63,42 @@ TEST_CASE("weight-only plan: large products take the largest tile, whole", "[mat
   for (const std::int64_t size : {4096, 8192}) {
     const WeightOnlyPlan plan = make_weight_only_plan(weights(size, size), size, kH200);
     const WeightOnlyTile& tile = kWeightOnlyTiles.at(static_cast<std::size_t>(plan.shape));
-    CHECK(tile.tokens == 128);
-    CHECK(tile.bands == 4);
+    CHECK(tile.tokens == 256);
+    CHECK(tile.bands == 2);
     CHECK(plan.parts == 1);
+  }
+}
+
+TEST_CASE("weight-only plan: 256 tokens take the tile that was measured fastest", "[matmul]") {
+  const auto tile_of = [](const WeightOnlyPlan& plan) {
+    return kWeightOnlyTiles.at(static_cast<std::size_t>(plan.shape)).tokens;
+  };
+  const WeightOnlyPlan shared = make_weight_only_plan(weights(8192, 8192), 256, kH200);
+  CHECK(tile_of(shared) == 256);
+  CHECK(shared.parts == 2);
+  const WeightOnlyPlan whole = make_weight_only_plan(weights(14336, 4096), 256, kH200);
+  CHECK(tile_of(whole) == 256);
+  CHECK(whole.parts == 1);
+  CHECK(tile_of(make_weight_only_plan(weights(4096, 4096), 256, kH200)) == 128);  // 25 us with tiles of 256, not 17
+}
+
+TEST_CASE("weight-only plan: the sizes of wide_tile_sizes.hpp take every wide tile in every way", "[matmul]") {
+  std::set<std::pair<int, int>> parts_of_tokens;
+  std::set<int> several_a_block;
+  for (const WideTileSize& size : kWideTileSizes) {
+    for (const int bits : {4, 8}) {
+      const WeightOnlyPlan plan = make_weight_only_plan(weights(size.n, size.k, bits), size.m, kH200);
+      const int tokens = kWeightOnlyTiles.at(static_cast<std::size_t>(plan.shape)).tokens;
+      parts_of_tokens.emplace(tokens, plan.parts);
+      if (plan.parts == 1 && plan.blocks < std::int64_t{plan.tiles} * plan.token_tiles) several_a_block.insert(tokens);
+    }
+  }
+  for (const WeightOnlyTile& tile : kWeightOnlyTiles) {
+    if (tile.tokens <= 128) continue;
+    INFO("tokens=" << tile.tokens);
+    for (int parts = 1; parts <= WeightOnlyWgmmaShape::kMaxParts; parts *= 2)
+      CHECK(parts_of_tokens.count({tile.tokens, parts}) == 1);
+    CHECK(several_a_block.count(tile.tokens) == 1);
   }
 }
 
@@ -84,8 +121,13 @@ TEST_CASE("weight-only shapes: a stage is always filled by the same warp, and pa
       INFO("bits=" << bits << " tokens=" << tile.tokens << " bands=" << tile.bands);
       CHECK(shape.stages() >= WeightOnlyWgmmaShape::kCopyWarps);
       CHECK(shape.stages() % WeightOnlyWgmmaShape::kCopyWarps == 0);
+      CHECK(shape.stages() % shape.ways() == 0);
+      // Registers that warpgroups take are those that the copying warps give back.
+      const int at_start = 65536 / shape.threads() / 8 * 8;
+      CHECK(shape.consumers() * 128 * shape.multiply_registers() + 128 * shape.copy_registers() <=
+            shape.threads() * at_start);
       CHECK(shape.stage_bytes() % 1024 == 0);
-      CHECK(shape.pieces() * shape.ways() * shape.part_bytes() <= shape.staged_at());
+      CHECK(shape.exchange_bytes() <= shape.staged_at());
     }
   }
 }
