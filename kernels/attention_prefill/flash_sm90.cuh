@@ -18,20 +18,23 @@ template <class T, class Shape, bool kSoftCap>
 __global__ void __launch_bounds__(Shape::kThreads, 1) flash_sm90_kernel(const __grid_constant__ FlashSm90Params p) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(1024) unsigned char dynamic[];
-  auto& shared = *reinterpret_cast<FlashSm90Shared<Shape>*>(dynamic);
-  if (threadIdx.x == 0) shared.init_barriers();
+  auto* shared = reinterpret_cast<FlashSm90Shared<Shape>*>(dynamic);
+  if (threadIdx.x < Shape::kTeams) shared[threadIdx.x].init_barriers();
   __syncthreads();
 
   // From one lane, so that the compiler knows it to be the same in all: descriptors stay in uniform registers.
   const int warpgroup = __shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x) / 128, 0);
-  if (warpgroup == Shape::kWarpgroups) {
+  if (warpgroup == Shape::kWarpgroups * Shape::kTeams) {
     keep_registers<Shape::kCopyRegisters>();
     const int warp = __shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x) % 128 / 32, 0);
-    if (warp == 0) QueryKeyWarp<Shape>(p, shared).run();
-    if (warp == 1) ValueWarp<Shape>(p, shared).run();
+    const int team = warp / 2;
+    if (team >= Shape::kTeams) return;
+    if (warp % 2 == 0) QueryKeyWarp<Shape>(p, shared[team], team).run();
+    if (warp % 2 == 1) ValueWarp<Shape>(p, shared[team]).run();
   } else {
     take_registers<Shape::kMathRegisters>();
-    MathWarpgroup<T, Shape, kSoftCap>(p, shared, warpgroup).run();
+    const int team = warpgroup / Shape::kWarpgroups;
+    MathWarpgroup<T, Shape, kSoftCap>(p, shared[team], warpgroup % Shape::kWarpgroups, team).run();
   }
 #endif
 }

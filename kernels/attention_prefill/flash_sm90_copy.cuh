@@ -21,50 +21,40 @@ class CopyWarp {
   __device__ CopyWarp(const FlashSm90Params& params, FlashSm90Shared<Shape>& shared)
       : p(params), s(shared), lane(static_cast<int>(threadIdx.x) % 32) {}
 
-  // Where a paged cache holds a box, of kv_box rows.
-  struct Place {
-    int page = 0;
-    int token = 0;  // of the page
+  // The boxes, of kv_box rows each, that hold a block's keys in a paged cache.
+  struct Boxes {
+    int count = 0;
+    int page = 0;   // of this lane's box, of those from `begin` on
+    int token = 0;  // and where in the page it begins; grouped: in groups of 8 tokens
   };
 
-  // This lane's box of those from `begin` on. To be asked for before the wait for a stage: the table is far away.
-  __device__ Place find_box(const PrefillWork& work, int block, int begin = 0) const {
-    if (p.block_table == nullptr) return {};
-    const int token = block * Shape::kTileKv + min(begin + lane, boxes(work, block) - 1) * p.kv_box;
+  // To be asked for before the wait for a stage: the table is far away, and the divisions take their time.
+  __device__ Boxes find_boxes(const PrefillWork& work, int block, int begin = 0) const {
+    if (!Shape::kGrouped && p.block_table == nullptr) return {};
+    const int first = block * Shape::kTileKv;
+    const int count = count_boxes(work, block);
+    const int token = first + min(begin + lane, count - 1) * p.kv_box;
     const std::int32_t* table = p.block_table + std::int64_t{work.sequence} * p.max_blocks;
-    return {.page = table[token / p.block_size], .token = token % p.block_size};
+    const int in_page = token % p.block_size;
+    return {.count = count,
+            .page = table[token / p.block_size],
+            .token = Shape::kGrouped ? static_cast<int>(static_cast<unsigned>(in_page) / 8) : in_page};
   }
 
-  // Starts the copy of a block's rows: all of them from a contiguous cache, those that exist from a paged one, whose
-  // first 32 boxes are at the lanes' `place`.
+  // Starts the copy of a block's rows: all of them from a contiguous cache, those that exist from a paged one.
   template <int kPanels>
   __device__ void start_rows(const CUtensorMap* map, std::uint32_t dst, std::uint32_t barrier, const PrefillWork& work,
-                             int block, Place place) {
-    const int head = work.head / p.heads_per_kv;
-    if (p.block_table == nullptr) {
-      if (lane == 0) {
-        mbarrier_arrive_expect_bytes(barrier, Shape::kTileKv * 128 * kPanels);
+                             int block, const Boxes& boxes) {
+    if constexpr (Shape::kGrouped) {
+      start_grouped<kPanels>(map, dst, barrier, work, boxes);
+    } else if (p.block_table != nullptr) {
+      start_boxes<kPanels>(map, dst, barrier, work, block, boxes);
+    } else if (lane == 0) {
+      mbarrier_arrive_expect_bytes(barrier, Shape::kTileKv * 128 * kPanels);
 #pragma unroll
-        for (int panel = 0; panel < kPanels; ++panel)
-          tma_load_4d(dst + panel * Shape::kTileKv * 128, map, barrier, panel * 64,
-                      work.kv_token + block * Shape::kTileKv, head, p.cu_kv_lens != nullptr ? 0 : work.sequence);
-      }
-    } else {
-      const int count = boxes(work, block);
-      if (lane == 0) mbarrier_arrive_expect_bytes(barrier, count * p.kv_box * 128 * kPanels);
-      __syncwarp();
-      // One lane starts all copies. Were each to start its own, the warp would still go through them one by one.
-      for (int box = 0; box < count; ++box) {
-        if (box > 0 && box % 32 == 0) place = find_box(work, block, box);
-        const int page = __shfl_sync(kWholeWarp, place.page, box % 32);
-        const int token = __shfl_sync(kWholeWarp, place.token, box % 32);
-        if (lane == 0) {
-#pragma unroll
-          for (int panel = 0; panel < kPanels; ++panel)
-            tma_load_4d(dst + (panel * Shape::kTileKv + box * p.kv_box) * 128, map, barrier, panel * 64, token, head,
-                        page);
-        }
-      }
+      for (int panel = 0; panel < kPanels; ++panel)
+        tma_load_4d(dst + panel * Shape::kTileKv * 128, map, barrier, panel * 64,
+                    work.kv_token + block * Shape::kTileKv, work.kv_head, p.cu_kv_lens != nullptr ? 0 : work.sequence);
     }
     __syncwarp();
   }
@@ -75,17 +65,71 @@ class CopyWarp {
   Ring<Shape::kWorkStages> slot;
 
  private:
-  // That hold keys of the sequence.
-  __device__ int boxes(const PrefillWork& work, int block) const {
+  __device__ int count_boxes(const PrefillWork& work, int block) const {
     return min(Shape::kTileKv / p.kv_box, (work.keys.kv_len - block * Shape::kTileKv + p.kv_box - 1) / p.kv_box);
+  }
+
+  template <int kPanels>
+  __device__ void announce(std::uint32_t barrier, int count) const {
+    if (lane == 0) mbarrier_arrive_expect_bytes(barrier, count * p.kv_box * 128 * kPanels);
+    __syncwarp();
+  }
+
+  // One lane starts all copies. Were each to start its own, the warp would still go through them one by one.
+  template <int kPanels>
+  __device__ void start_boxes(const CUtensorMap* map, std::uint32_t dst, std::uint32_t barrier, const PrefillWork& work,
+                              int block, Boxes boxes) {
+    const int count = count_boxes(work, block);  // anew: this warp has few registers
+    announce<kPanels>(barrier, count);
+#pragma unroll 1
+    for (int box = 0; box < count; ++box) {
+      if (box > 0 && box % 32 == 0) boxes = find_boxes(work, block, box);
+      const int page = __shfl_sync(kWholeWarp, boxes.page, box % 32);
+      const int token = __shfl_sync(kWholeWarp, boxes.token, box % 32);
+      if (lane == 0) {
+#pragma unroll
+        for (int panel = 0; panel < kPanels; ++panel)
+          tma_load_4d(dst + (panel * Shape::kTileKv + box * p.kv_box) * 128, map, barrier, panel * 64, token,
+                      work.kv_head, page);
+      }
+    }
+  }
+
+  // All panels in a box. What comes from other lanes does so for several boxes at once: one after the other, boxes of
+  // 16 rows ran at 0.8 of the speed of a contiguous cache.
+  template <int kPanels>
+  __device__ void start_grouped(const CUtensorMap* map, std::uint32_t dst, std::uint32_t barrier,
+                                const PrefillWork& work, const Boxes& boxes) {
+    static_assert(Shape::kTileKv / 8 <= 32);  // a lane a box
+    announce<kPanels>(barrier, boxes.count);
+    constexpr int kAtOnce = 4;
+    const int panel = work.kv_head * kPanels;
+    const std::uint32_t box_bytes = p.kv_box * 128 * kPanels;
+#pragma unroll 1
+    for (int begin = 0; begin < boxes.count; begin += kAtOnce) {
+      int page[kAtOnce];
+      int group[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        page[i] = __shfl_sync(kWholeWarp, boxes.page, begin + i);
+        group[i] = __shfl_sync(kWholeWarp, boxes.token, begin + i);
+      }
+      if (lane == 0) {
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i)
+          if (begin + i < boxes.count)
+            tma_load_5d(dst + (begin + i) * box_bytes, map, barrier, 0, 0, panel, group[i], page[i]);
+      }
+      __syncwarp();
+    }
   }
 };
 
 template <class Shape>
 class QueryKeyWarp : CopyWarp<Shape> {
  public:
-  __device__ QueryKeyWarp(const FlashSm90Params& params, FlashSm90Shared<Shape>& shared)
-      : CopyWarp<Shape>(params, shared) {}
+  __device__ QueryKeyWarp(const FlashSm90Params& params, FlashSm90Shared<Shape>& shared, int team)
+      : CopyWarp<Shape>(params, shared), taken(team * gridDim.x + blockIdx.x - teams()) {}
 
   // One tile after the other, until none is left. Queries are on their way one tile ahead.
   __device__ void run() {
@@ -105,7 +149,7 @@ class QueryKeyWarp : CopyWarp<Shape> {
 
   // Finds the next tile and tells the other warps. Returns the copy in shared memory: this warp has few registers.
   __device__ const PrefillWork& find_next() {
-    const std::uint32_t index = gridDim.x + __shfl_sync(kWholeWarp, taken, 0);
+    const std::uint32_t index = teams() + __shfl_sync(kWholeWarp, taken, 0);
     if (lane == 0) taken = atomicAdd(p.next_tile, 1U);  // for the next call: the answer takes a while
     const PrefillWork found = find_work<Shape>(p, index);
     mbarrier_wait(shared_address(&s.work_read[slot.stage()]), slot.parity() ^ 1);
@@ -125,10 +169,10 @@ class QueryKeyWarp : CopyWarp<Shape> {
 
   __device__ static bool sees_keys(const PrefillWork& work) { return work.valid && !tile_blocks<Shape>(work).empty(); }
 
-  // The last thread block to find no tile left: no other will ask again in this launch.
+  // The last team to find no tile left: no other will ask again in this launch.
   __device__ void leave_counters_clean() {
     __threadfence();  // this block's additions to next_tile come before its addition to blocks_done
-    if (lane != 0 || atomicAdd(p.blocks_done, 1U) != gridDim.x - 1) return;
+    if (lane != 0 || atomicAdd(p.blocks_done, 1U) != teams() - 1) return;
     __threadfence();  // and before the zero
     *p.next_tile = 0;
     *p.blocks_done = 0;
@@ -138,7 +182,7 @@ class QueryKeyWarp : CopyWarp<Shape> {
   __device__ const PrefillWork& copy_tile(const PrefillWork& work) {
     const KeyBlocks blocks = tile_blocks<Shape>(work);
     int block = blocks.end - 1;
-    for (int i = 0; i < Shape::kStages && block >= blocks.begin; ++i) copy_keys(work, block--);
+    for (int i = 0; i < Shape::kKStages && block >= blocks.begin; ++i) copy_keys(work, block--);
     const PrefillWork& next = find_next();
     if (Shape::kQStages > 1 && sees_keys(next)) copy_queries(next);
     while (block >= blocks.begin) copy_keys(work, block--);
@@ -165,16 +209,18 @@ class QueryKeyWarp : CopyWarp<Shape> {
   }
 
   __device__ void copy_keys(const PrefillWork& work, int block) {
-    const auto place = this->find_box(work, block);
+    const auto boxes = this->find_boxes(work, block);
     mbarrier_wait(shared_address(&s.k_read[k.stage()]), k.parity() ^ 1);
     const std::uint32_t ready = shared_address(&s.k_ready[k.stage()]);
-    this->template start_rows<Shape::kQkPanels>(&p.k, shared_address(s.k[k.stage()]), ready, work, block, place);
+    this->template start_rows<Shape::kQkPanels>(&p.k, shared_address(s.k[k.stage()]), ready, work, block, boxes);
     k.advance();
   }
 
-  std::uint32_t taken = blockIdx.x - gridDim.x;  // lane 0: the next tile, counted from gridDim.x
+  __device__ static std::uint32_t teams() { return gridDim.x * Shape::kTeams; }
+
+  std::uint32_t taken;  // lane 0: the next tile, counted from teams(); first tiles go to one team of each SM, then on
   Ring<Shape::kQStages> q;
-  Ring<Shape::kStages> k;
+  Ring<Shape::kKStages> k;
 };
 
 template <class Shape>
@@ -204,19 +250,19 @@ class ValueWarp : CopyWarp<Shape> {
   using Base::slot;
 
   __device__ void copy_values(const PrefillWork& work, int block) {
-    const auto place = this->find_box(work, block);
+    const auto boxes = this->find_boxes(work, block);
     mbarrier_wait(shared_address(&s.v_read[v.stage()]), v.parity() ^ 1);
     const std::uint32_t ready = shared_address(&s.v_ready[v.stage()]);
     const int rows = work.keys.kv_len - block * Shape::kTileKv;
     if (p.clean_values && rows < Shape::kTileKv) {
       const std::uint32_t landed = shared_address(&s.tail_landed);
-      this->template start_rows<Shape::kVPanels>(&p.v, shared_address(s.v[v.stage()]), landed, work, block, place);
+      this->template start_rows<Shape::kVPanels>(&p.v, shared_address(s.v[v.stage()]), landed, work, block, boxes);
       mbarrier_wait(landed, tail_parity);
       tail_parity ^= 1;
       clear_rows(s.v[v.stage()], rows);
       if (lane == 0) mbarrier_arrive(ready);
     } else {
-      this->template start_rows<Shape::kVPanels>(&p.v, shared_address(s.v[v.stage()]), ready, work, block, place);
+      this->template start_rows<Shape::kVPanels>(&p.v, shared_address(s.v[v.stage()]), ready, work, block, boxes);
     }
     __syncwarp();
     v.advance();
@@ -226,14 +272,15 @@ class ValueWarp : CopyWarp<Shape> {
   __device__ void clear_rows(unsigned char* tile, int first_row) {
     constexpr int kChunks = 128 / 16;  // of a row
     for (int panel = 0; panel < Shape::kVPanels; ++panel) {
-      auto* rows = reinterpret_cast<uint4*>(tile + panel * Shape::kTileKv * 128);
-      for (int i = first_row * kChunks + lane; i < Shape::kTileKv * kChunks; i += 32) rows[i] = uint4{};
+      auto* groups = tile + panel * Shape::panel_bytes();
+      for (int i = first_row * kChunks + lane; i < Shape::kTileKv * kChunks; i += 32)
+        reinterpret_cast<uint4*>(groups + i / 64 * Shape::group_bytes(Shape::kVPanels))[i % 64] = uint4{};
     }
     fence_async_shared();
     __syncwarp();
   }
 
-  Ring<Shape::kStages> v;
+  Ring<Shape::kVStages> v;
   std::uint32_t tail_parity = 0;
 };
 

@@ -1,4 +1,5 @@
-// attention_prefill / flash_sm90: head_dim 128, blocks of keys by their number.
+// attention_prefill / flash_sm90: head_dim 128, tiles by the problem's lengths and cache.
+#include "kernels/attention_prefill/flash_sm90_choice.hpp"
 #include "kernels/attention_prefill/flash_sm90_launch.cuh"
 
 namespace inferometer {
@@ -6,11 +7,15 @@ namespace inferometer {
 template <>
 void launch_flash_sm90<128, 128>(const AttentionPrefillProblem& problem, const AttentionPrefillTensors& tensors,
                                  const Launch& launch) {
-  const std::int64_t long_from = problem.causal ? 2048 : 1024;
-  if (problem.kv_len < long_from || problem.paged()) {
-    launch_flash_sm90_shape<FlashSm90D128Short>(problem, tensors, launch);
-  } else {
-    launch_flash_sm90_shape<FlashSm90D128, FlashSm90D128Short>(problem, tensors, launch);
+  const auto run = [&]<class Shape>() {
+    launch_flash_sm90_shape<Shape, FlashSm90D128FewKeys>(problem, tensors, launch);
+  };
+  switch (flash_sm90_d128_tiles(problem, current_gpu_limits().sm_count)) {
+    case FlashSm90D128Tiles::few_keys: return run.template operator()<FlashSm90D128FewKeys>();
+    case FlashSm90D128Tiles::short_tiles: return run.template operator()<FlashSm90D128Short>();
+    case FlashSm90D128Tiles::long_tiles: return run.template operator()<FlashSm90D128Long>();
+    case FlashSm90D128Tiles::paged: return run.template operator()<FlashSm90D128Paged>();
+    case FlashSm90D128Tiles::small_pages: return run.template operator()<FlashSm90D128SmallPages>();
   }
 }
 

@@ -25,9 +25,23 @@ inline CUtensorMap head_map(Dtype dtype, const void* base, std::int64_t outer, s
   const auto bytes = static_cast<std::uint64_t>(dtype_bytes(dtype));
   return make_tensor_map(
       dtype, base,
-      {.sizes = {size(dim), size(tokens), size(heads), size(outer)},
-       .stride_bytes = {size(stride) * bytes, size(dim) * bytes, size(tokens) * size(stride) * bytes},
-       .box = {64, static_cast<std::uint32_t>(box_tokens), 1, 1}});
+      TensorMapShape<4>{.sizes = {size(dim), size(tokens), size(heads), size(outer)},
+                        .stride_bytes = {size(stride) * bytes, size(dim) * bytes, size(tokens) * size(stride) * bytes},
+                        .box = {64, static_cast<std::uint32_t>(box_tokens), 1, 1}});
+}
+
+// The same of a paged cache whose blocks are whole groups of 8 tokens: [block, group, panel of any head, token of 8, 64
+// elements]. A box holds all panels of one head, group after group.
+inline CUtensorMap grouped_map(Dtype dtype, const void* base, std::int64_t outer, std::int64_t tokens,
+                               std::int64_t heads, std::int64_t dim, std::int64_t stride, int box_tokens) {
+  const auto size = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
+  const auto bytes = static_cast<std::uint64_t>(dtype_bytes(dtype));
+  return make_tensor_map(
+      dtype, base,
+      TensorMapShape<5>{
+          .sizes = {64, 8, size(heads * dim / 64), size(tokens / 8), size(outer)},
+          .stride_bytes = {size(stride) * bytes, 64 * bytes, size(8 * stride) * bytes, size(tokens * stride) * bytes},
+          .box = {64, 8, static_cast<std::uint32_t>(dim / 64), static_cast<std::uint32_t>(box_tokens / 8), 1}});
 }
 
 template <class Shape>
@@ -69,10 +83,11 @@ FlashSm90Params flash_sm90_params(const AttentionPrefillProblem& p, const Attent
   // The number of blocks of a paged cache is not known here: block numbers come from the table.
   const std::int64_t kv_outer = p.paged() ? std::int64_t{1} << 31 : q_outer;
   const std::int64_t kv_tokens = p.paged() ? p.block_size : p.total_kv() / q_outer;
-  params.k = head_map(p.dtype, t.k, kv_outer, kv_tokens, p.kv_heads, p.head_dim, p.k_stride(), params.kv_box);
-  params.v = head_map(p.dtype, t.v, kv_outer, kv_tokens, p.kv_heads, p.v_dim(), p.v_stride(), params.kv_box);
+  constexpr auto kMap = Shape::kGrouped ? &grouped_map : &head_map;
+  params.k = kMap(p.dtype, t.k, kv_outer, kv_tokens, p.kv_heads, p.head_dim, p.k_stride(), params.kv_box);
+  params.v = kMap(p.dtype, t.v, kv_outer, kv_tokens, p.kv_heads, p.v_dim(), p.v_stride(), params.kv_box);
 
-  params.schedule = flash_sm90_schedule(p, Shape::kTileQ, gpu.sm_count, gpu.l2_bytes);
+  params.schedule = flash_sm90_schedule(p, Shape::kTileQ, gpu.sm_count * Shape::kTeams, gpu.l2_bytes);
   return params;
 }
 
@@ -80,7 +95,7 @@ template <class T, class Shape, bool kSoftCap>
 void launch_flash_sm90_kernel(const AttentionPrefillProblem& problem, const AttentionPrefillTensors& tensors,
                               const Launch& launch) {
   constexpr auto kKernel = &flash_sm90_kernel<T, Shape, kSoftCap>;
-  constexpr int kSharedBytes = sizeof(FlashSm90Shared<Shape>);
+  constexpr int kSharedBytes = sizeof(FlashSm90Shared<Shape>[Shape::kTeams]);
   static_assert(kSharedBytes <= 227 * 1024);
   require_sm90_code(reinterpret_cast<const void*>(kKernel), "flash_sm90");
   INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));

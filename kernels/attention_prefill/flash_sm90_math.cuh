@@ -16,6 +16,8 @@
 #include "kernels/attention_prefill/flash_sm90_store.cuh"
 #include "kernels/attention_prefill/flash_sm90_thread.cuh"
 #include "kernels/common/wgmma_matrix.cuh"
+#include "kernels/ptx/ldmatrix.cuh"
+#include "kernels/ptx/mma.cuh"
 #include "kernels/ptx/rcp.cuh"
 #include "kernels/ptx/warpgroup.cuh"
 #include "kernels/ptx/wgmma.cuh"
@@ -27,8 +29,8 @@ namespace inferometer {
 template <class T, class Shape, bool kSoftCap>
 class MathWarpgroup : WarpgroupThread {
  public:
-  __device__ MathWarpgroup(const FlashSm90Params& params, FlashSm90Shared<Shape>& shared, int warpgroup)
-      : p(params), s(shared), id(warpgroup) {}
+  __device__ MathWarpgroup(const FlashSm90Params& params, FlashSm90Shared<Shape>& shared, int warpgroup, int team)
+      : p(params), s(shared), id(warpgroup), first_barrier(team * Shape::kWarpgroups + 1) {}
 
   __device__ void run() {
     if (id == Shape::kWarpgroups - 1) pass_turn();  // the first turn is warpgroup 0's
@@ -39,7 +41,14 @@ class MathWarpgroup : WarpgroupThread {
       }
       begin_stream();
       do {
-        while (block > last_block) next_block();
+        while (block > last_block) {
+          if (kTrusting && block > trusted_end() && block <= uniform(work(slot.stage()).settled)) {
+            do trusting_block();
+            while (block > trusted_end());
+          } else {
+            next_block();
+          }
+        }
       } while (next_tile());
     }
   }
@@ -50,11 +59,15 @@ class MathWarpgroup : WarpgroupThread {
   static constexpr int kScores = Softmax::kScores;
   static constexpr int kSteps = Softmax::kSteps;
   static constexpr int kOutputs = Store::kOutputs;
+  static constexpr bool kTrusting = Shape::kTrusting && !kSoftCap;
+
+  // Blocks above this one may be trusting. With one stage of queries the last block is not: it lets go of them sooner.
+  __device__ int trusted_end() const { return last_block + (Shape::kQStages == 1 ? 1 : 0); }
 
   // Warpgroups take turns at issuing products, so that one takes exponentials while another multiplies: 3 % at
-  // head_dim 128. Barrier id + 1 collects the warpgroup that waits and the one that passes.
-  __device__ void wait_turn() const { named_barrier_sync(id + 1, 256); }
-  __device__ void pass_turn() const { named_barrier_arrive((id + 1) % Shape::kWarpgroups + 1, 256); }
+  // head_dim 128. Barrier first_barrier + id collects the warpgroup that waits and the one that passes.
+  __device__ void wait_turn() const { named_barrier_sync(first_barrier + id, 256); }
+  __device__ void pass_turn() const { named_barrier_arrive(first_barrier + (id + 1) % Shape::kWarpgroups, 256); }
 
   __device__ const WarpgroupWork& work(std::uint32_t stage) const { return s.warpgroup_work[stage][id]; }
 
@@ -132,6 +145,61 @@ class MathWarpgroup : WarpgroupThread {
     fresh = false;
   }
 
+  // As next_block, once each row has seen a key. K and Q are kept until it is known that the block need not be done
+  // again: rarely, by each warp for itself.
+  __device__ __forceinline__ void trusting_block() {
+    --block;
+    start_products();
+    const bool masked = masked_block();
+    wgmma_wait<1>();
+    pin_registers(sc);
+    if (masked) mask();
+    soft.run_trusting(
+        sc, prob, p.scale,
+        [this] {
+          scores_of_warp();
+          if (masked_block()) mask();
+        },
+        [this] { wait_outputs(); },
+        [this](const float(&factor)[2]) {
+#pragma unroll
+          for (int i = 0; i < kOutputs; ++i) acc[i] *= factor[i / 2 % 2];
+        });
+    release_scores_operands();
+    fresh = false;
+  }
+
+  // S = Q K^T of this warp's 16 rows, by mma.sync: no other warp takes part. 16 keys at a time, for few registers.
+  __device__ __forceinline__ void scores_of_warp() {
+    const std::uint32_t thread = threadIdx.x % 128;
+    const std::uint32_t upper = thread / 16 % 2;
+    const std::uint32_t q_row = shared_address(s.q[id][q.stage()]) + (thread / 32 * 16 + thread % 16) * kPanelBytes;
+    const std::uint32_t k_row =
+        shared_address(s.k[k.stage()]) + thread % 8 * kPanelBytes + upper * Shape::group_bytes(Shape::kQkPanels);
+    const std::uint32_t swizzle = thread % 8 * 16;
+#pragma unroll
+    for (int i = 0; i < kScores; i += 8) {
+      float left[4] = {};   // columns 0 .. 7 of the 16
+      float right[4] = {};  // and 8 .. 15
+#pragma unroll 1
+      for (int d = 0; d < Shape::kHeadDim / 16; ++d) {
+        const std::uint32_t chunk = d % 4 * 32;
+        std::uint32_t a[4];
+        std::uint32_t b[4];
+        ldmatrix_x4(a, q_row + d / 4 * 64 * kPanelBytes + ((chunk + upper * 16) ^ swizzle));
+        ldmatrix_x4(b, k_row + d / 4 * Shape::panel_bytes() + i / 8 * 2 * Shape::group_bytes(Shape::kQkPanels) +
+                           ((chunk + (thread & 8) * 2) ^ swizzle));
+        mma_m16n8k16<T>(left, a, b[0], b[1]);
+        mma_m16n8k16<T>(right, a, b[2], b[3]);
+      }
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        sc[i + j] = left[j];
+        sc[i + 4 + j] = right[j];
+      }
+    }
+  }
+
   // The tile is at its last O += P V; beside it, S and P of the next tile's first block. False when no tile follows for
   // which that can be done: this one is then brought to its end.
   __device__ __forceinline__ bool next_tile() {
@@ -190,7 +258,8 @@ class MathWarpgroup : WarpgroupThread {
   // S = Q K^T  [64, kTileKv], when the keys are there and it is this warpgroup's turn
   __device__ __forceinline__ void scores() {
     const std::uint64_t q_tile = k_major_descriptor(uniform(shared_address(s.q[id][q.stage()])));
-    const std::uint64_t k_tile = k_major_descriptor(uniform(shared_address(s.k[k.stage()])));
+    const std::uint64_t k_tile = swizzled_descriptor(16, Shape::group_bytes(Shape::kQkPanels)) |
+                                 (uniform(shared_address(s.k[k.stage()])) & 0x3FFFFU) >> 4;
     wait_keys();
     wait_turn();
     pin_registers(sc);
@@ -200,22 +269,23 @@ class MathWarpgroup : WarpgroupThread {
       const int in_panel = d % 4 * 32;
       Wgmma<T, Shape::kTileKv>::template run<BLayout::k_major>(
           sc, advance_descriptor(q_tile, d / 4 * 64 * kPanelBytes + in_panel),
-          advance_descriptor(k_tile, d / 4 * Shape::kTileKv * kPanelBytes + in_panel), d > 0);
+          advance_descriptor(k_tile, d / 4 * Shape::panel_bytes() + in_panel), d > 0);
     }
     wgmma_commit();
   }
 
   // O += P V  [64, v_dim]; O = P V for a tile's first block; when the values are there
   __device__ __forceinline__ void outputs() {
-    const std::uint64_t v_tile =
-        n_major_descriptor(uniform(shared_address(s.v[v.stage()])), Shape::kTileKv * kPanelBytes);
+    const std::uint64_t v_tile = swizzled_descriptor(Shape::panel_bytes(), Shape::group_bytes(Shape::kVPanels)) |
+                                 (uniform(shared_address(s.v[v.stage()])) & 0x3FFFFU) >> 4;
     wait_values();
     pin_registers(acc);
     wgmma_fence();
 #pragma unroll
     for (int step = 0; step < kSteps; ++step)
       Wgmma<T, Shape::kVDim>::template run<BLayout::n_major>(
-          acc, prob[step], advance_descriptor(v_tile, step * 16 * kPanelBytes), step > 0 || !fresh);
+          acc, prob[step], advance_descriptor(v_tile, step * 2 * Shape::group_bytes(Shape::kVPanels)),
+          step > 0 || !fresh);
     wgmma_commit();
   }
 
@@ -292,10 +362,11 @@ class MathWarpgroup : WarpgroupThread {
 
   const FlashSm90Params& p;
   FlashSm90Shared<Shape>& s;
-  const int id;
+  const int id;             // in the team
+  const int first_barrier;  // of the team's
   Ring<Shape::kWorkStages> slot;
-  Ring<Shape::kStages> k;
-  Ring<Shape::kStages> v;
+  Ring<Shape::kKStages> k;
+  Ring<Shape::kVStages> v;
   Ring<Shape::kQStages> q;
 
   int block = 0;           // that S and P belong to; blocks go down

@@ -13,18 +13,18 @@ namespace inferometer {
 template <class Shape>
 struct FlashSm90Shared {
   alignas(1024) unsigned char q[Shape::kWarpgroups][Shape::kQStages][Shape::kQBytes];
-  alignas(1024) unsigned char k[Shape::kStages][Shape::kKBytes];
-  alignas(1024) unsigned char v[Shape::kStages][Shape::kVBytes];
+  alignas(1024) unsigned char k[Shape::kKStages][Shape::kKBytes];
+  alignas(1024) unsigned char v[Shape::kVStages][Shape::kVBytes];
   PrefillWork work[Shape::kWorkStages];
   WarpgroupWork warpgroup_work[Shape::kWorkStages][Shape::kWarpgroups];
   std::uint64_t work_ready[Shape::kWorkStages];
   std::uint64_t work_read[Shape::kWorkStages];
   std::uint64_t q_ready[Shape::kWarpgroups][Shape::kQStages];
   std::uint64_t q_read[Shape::kWarpgroups][Shape::kQStages];
-  std::uint64_t k_ready[Shape::kStages];
-  std::uint64_t k_read[Shape::kStages];
-  std::uint64_t v_ready[Shape::kStages];
-  std::uint64_t v_read[Shape::kStages];
+  std::uint64_t k_ready[Shape::kKStages];
+  std::uint64_t k_read[Shape::kKStages];
+  std::uint64_t v_ready[Shape::kVStages];
+  std::uint64_t v_read[Shape::kVStages];
   std::uint64_t tail_landed;  // of V: the block with a sequence's last keys, before its other rows are cleared
 
   // By one thread. "Ready" is one arrival and the bytes announced with it, "read" one arrival of each warp that reads:
@@ -41,9 +41,11 @@ struct FlashSm90Shared {
         mbarrier_init(shared_address(&q_ready[w][i]), 1);
         mbarrier_init(shared_address(&q_read[w][i]), 4);
       }
-    for (int i = 0; i < Shape::kStages; ++i) {
+    for (int i = 0; i < Shape::kKStages; ++i) {
       mbarrier_init(shared_address(&k_ready[i]), 1);
       mbarrier_init(shared_address(&k_read[i]), kWarps);
+    }
+    for (int i = 0; i < Shape::kVStages; ++i) {
       mbarrier_init(shared_address(&v_ready[i]), 1);
       mbarrier_init(shared_address(&v_read[i]), kWarps);
     }

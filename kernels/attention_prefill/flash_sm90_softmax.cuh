@@ -8,6 +8,7 @@
 #include "kernels/attention_prefill/row_softmax.hpp"
 #include "kernels/common/half_ops.cuh"
 #include "kernels/ptx/exp2.cuh"
+#include "kernels/ptx/wgmma.cuh"
 
 namespace inferometer {
 
@@ -57,6 +58,41 @@ class BlockSoftmax : WarpgroupThread {
     pack<kHalf, kScores>(sc, prob);
     float added[2];
     join(partial, added, [](float a, float b) { return a + b; });
+#pragma unroll
+    for (int r = 0; r < 2; ++r) sums[r] += added[r];
+  }
+
+  // The same without maxima, for rows that have all seen a key: m stays where it is, and P may pass 2^8. Should the
+  // sums leave room for a P beyond 16 bits, this warp's `again()` brings S back and m is raised after all. `between()`
+  // waits for the product that still reads `prob`, `raise(factor)` is for O thereafter.
+  template <class Again, class Between, class Raise>
+  __device__ __forceinline__ void run_trusting(float (&sc)[kScores], std::uint32_t (&prob)[kSteps][4],
+                                               const SoftmaxScale& scale, Again&& again, Between&& between,
+                                               Raise&& raise) {
+    float partial[kChains] = {};
+    float added[2];
+    // A row whose scores were all -infinity or NaN so far gets P = infinity or NaN, and with it the other way.
+    fold_powers<0, kScores>(sc, scale, {__fmul_rn(rows[0].top, scale.log2), __fmul_rn(rows[1].top, scale.log2)},
+                            partial);
+    join(partial, added, [](float a, float b) { return a + b; });
+    // A branch on what becomes of all powers: without one, the assembler moves the wait in front of them. f16 ends at
+    // 2^16; NaN does not fit.
+    if (__all_sync(kWholeWarp, folds && added[0] <= 0x1p15F && added[1] <= 0x1p15F)) {
+      between();
+    } else {
+      pin(sc[0]);  // so that the compiler does not find the same wait in front of both
+      between();
+      again();
+      float seen[2];
+      float factor[2];
+      maxima<0, kScores>(sc, seen);
+      if (follow(seen, scale, factor)) raise(factor);
+#pragma unroll
+      for (int i = 0; i < kChains; ++i) partial[i] = 0;
+      powers<0, kScores>(sc, scale, partial);
+      join(partial, added, [](float a, float b) { return a + b; });
+    }
+    pack<0, kScores>(sc, prob);
 #pragma unroll
     for (int r = 0; r < 2; ++r) sums[r] += added[r];
   }
@@ -128,6 +164,11 @@ class BlockSoftmax : WarpgroupThread {
           if (i / 2 % 2 == r) sc[i] = fminf(sc[i], FLT_MAX) - rows[r].top;
       }
     }
+    fold_powers<kBegin, kEnd>(sc, scale, offset, partial);
+  }
+  template <int kBegin, int kEnd>
+  __device__ __forceinline__ static void fold_powers(float (&sc)[kScores], const SoftmaxScale& scale,
+                                                     const float (&offset)[2], float (&partial)[kChains]) {
 #pragma unroll
     for (int i = kBegin; i < kEnd; ++i) {
       sc[i] = exp2_approx(fmaf(sc[i], scale.log2, -offset[i / 2 % 2]));

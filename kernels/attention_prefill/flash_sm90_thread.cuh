@@ -15,8 +15,8 @@ namespace inferometer {
 struct WarpgroupThread {
   static constexpr unsigned kWholeWarp = 0xffffffffU;
 
-  __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
-  __device__ static int warp() { return static_cast<int>(threadIdx.x) % 128 / 32; }
+  __device__ static int lane() { return static_cast<int>(threadIdx.x % 32); }
+  __device__ static int warp() { return static_cast<int>(threadIdx.x % 128 / 32); }
   // The first row of the 64; the second is 8 further.
   __device__ static int row() { return warp() * 16 + lane() / 4; }
 

@@ -63,6 +63,7 @@ __device__ inline PrefillWork find_work(const FlashSm90Params& p, std::uint32_t 
     work.first_query = tile.index * Shape::kTileQ;
   }
   work.valid = true;
+  work.kv_head = work.head / p.heads_per_kv;
   work.queries = min(Shape::kTileQ, queries - work.first_query);
   work.keys = VisibleKeys(queries, kv_len, p.causal, p.window_left);
   return work;

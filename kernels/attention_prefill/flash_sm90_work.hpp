@@ -48,6 +48,7 @@ struct PrefillWork {
   int q_token = 0;   // ragged: the sequence's first token in q, else 0
   int kv_token = 0;  // ragged and contiguous: its first token in k and v, else 0
   VisibleKeys keys;
+  int kv_head = 0;  // that `head` reads
 };
 
 template <class Shape>
@@ -61,6 +62,7 @@ struct WarpgroupWork {
   int last_block = 0;   // below `block`: these rows do not exist or see nothing
   int clean_begin = 0;  // clean_count blocks from here hold only keys that all the rows see
   int clean_count = 0;
+  int settled = -1;        // once this block or one below it is done, each row has seen a key; -1: maybe never
   int skipped_before = 0;  // blocks that other warpgroups of the tile see, above these rows' and below
   int skipped_after = 0;
   int queries = 0;              // rows that exist, at most 64
@@ -85,6 +87,10 @@ INFEROMETER_HOST_DEVICE WarpgroupWork warpgroup_keys(const PrefillWork& work, in
   mine.skipped_before = tile.end - (own.empty() ? tile.begin : own.end);
   mine.skipped_after = own.empty() ? 0 : own.begin - tile.begin;
   mine.keys = work.keys.from(work.first_query + first_row);
+  // The first row's last key is the lowest of all rows' last.
+  const int last_key = mine.keys.last(0);
+  mine.settled =
+      last_key < mine.keys.first(0) ? -1 : static_cast<int>(static_cast<unsigned>(last_key) / Shape::kTileKv);
   return mine;
 }
 

@@ -57,4 +57,8 @@ CUtensorMap make_tensor_map(Dtype dtype, const void* base, const TensorMapShape<
   return encode(dtype, base, shape);
 }
 
+CUtensorMap make_tensor_map(Dtype dtype, const void* base, const TensorMapShape<5>& shape) {
+  return encode(dtype, base, shape);
+}
+
 }  // namespace inferometer

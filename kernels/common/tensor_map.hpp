@@ -24,5 +24,6 @@ struct TensorMapShape {
 // Throws CudaError or std::runtime_error, naming the driver's answer.
 CUtensorMap make_tensor_map(Dtype dtype, const void* base, const TensorMapShape<2>& shape);
 CUtensorMap make_tensor_map(Dtype dtype, const void* base, const TensorMapShape<4>& shape);
+CUtensorMap make_tensor_map(Dtype dtype, const void* base, const TensorMapShape<5>& shape);
 
 }  // namespace inferometer

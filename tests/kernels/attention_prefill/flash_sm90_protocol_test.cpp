@@ -53,6 +53,15 @@ using ThreeWarpgroupsTwoStages = FlashSm90Shape<64, 64, 3, 16, 2>;
 using ThreeWarpgroupsOneStage = FlashSm90Shape<64, 64, 3, 16, 1>;
 // And blocks that outlast a warpgroup's rows, as in most shapes.
 using LongBlocks = FlashSm90Shape<64, 64, 2, 128, 1>;
+// Trusting blocks keep K, and at the end of a tile Q, until their P is known to be right.
+using Trusting = FlashSm90Shape<64, 64, 2, 16, 2, FlashSm90Options{.trusting = true}>;
+using TrustingOneStage = FlashSm90Shape<64, 64, 3, 16, 1, FlashSm90Options{.trusting = true}>;
+using TrustingMoreKeys = FlashSm90Shape<64, 64, 2, 16, 2, FlashSm90Options{.trusting = true, .k_stages = 3}>;
+using TrustingMoreOfBoth =
+    FlashSm90Shape<64, 64, 2, 16, 1, FlashSm90Options{.trusting = true, .k_stages = 3, .v_stages = 3}>;
+// Two teams share no stage and no turn: each is as one alone.
+using TrustingTeam =
+    FlashSm90Shape<64, 64, 2, 16, 2, FlashSm90Options{.trusting = true, .teams = 2, .k_stages = 4, .v_stages = 4}>;
 
 TEST_CASE("flash_sm90: warps hand over stages without deadlock, and none reads what it does not expect",
           "[attention][prefill][flash_sm90]") {
@@ -61,11 +70,18 @@ TEST_CASE("flash_sm90: warps hand over stages without deadlock, and none reads w
   CHECK(first_fault<ThreeWarpgroupsTwoStages>(300, Mistake::none).empty());
   CHECK(first_fault<ThreeWarpgroupsOneStage>(300, Mistake::none).empty());
   CHECK(first_fault<LongBlocks>(300, Mistake::none).empty());
+  CHECK(first_fault<Trusting>(300, Mistake::none).empty());
+  CHECK(first_fault<TrustingOneStage>(300, Mistake::none).empty());
+  CHECK(first_fault<TrustingMoreKeys>(300, Mistake::none).empty());
+  CHECK(first_fault<TrustingMoreOfBoth>(300, Mistake::none).empty());
+  CHECK(first_fault<TrustingTeam>(300, Mistake::none).empty());
 }
 
-TEST_CASE("flash_sm90: the model of its warps finds queries released before they arrived, and a deadlock",
+TEST_CASE("flash_sm90: the model of its warps finds stages released too soon, and a deadlock",
           "[attention][prefill][flash_sm90]") {
   CHECK_FALSE(first_fault<ThreeWarpgroupsOneStage>(300, Mistake::queries_released_unseen).empty());
+  CHECK_FALSE(first_fault<Trusting>(300, Mistake::keys_released_unchecked).empty());
+  CHECK_FALSE(first_fault<TrustingMoreOfBoth>(300, Mistake::keys_released_unchecked).empty());
   CHECK(first_fault<ThreeWarpgroupsOneStage>(300, Mistake::two_blocks_skipped_within_a_stream) == "deadlock");
 }
 

@@ -32,7 +32,7 @@ struct Step {
 using Steps = std::vector<Step>;
 
 // What a kernel could get wrong here, for the model to find.
-enum class Mistake { none, queries_released_unseen, two_blocks_skipped_within_a_stream };
+enum class Mistake { none, queries_released_unseen, keys_released_unchecked, two_blocks_skipped_within_a_stream };
 
 template <class Shape>
 struct Stages {
@@ -40,8 +40,8 @@ struct Stages {
   static int work(std::uint32_t i) { return static_cast<int>(i); }
   static int q(int warpgroup, std::uint32_t i) { return kWork + warpgroup * Shape::kQStages + static_cast<int>(i); }
   static int k(std::uint32_t i) { return kWork + Shape::kWarpgroups * Shape::kQStages + static_cast<int>(i); }
-  static int v(std::uint32_t i) { return k(Shape::kStages) + static_cast<int>(i); }
-  static constexpr int kCount = kWork + Shape::kWarpgroups * Shape::kQStages + 2 * Shape::kStages;
+  static int v(std::uint32_t i) { return k(Shape::kKStages) + static_cast<int>(i); }
+  static constexpr int kCount = kWork + Shape::kWarpgroups * Shape::kQStages + Shape::kKStages + Shape::kVStages;
   // Agents that read a stage: the warpgroup that queries are for; of a tile's work, the one that copies values too.
   static int readers(int stage) {
     if (stage >= q(0, 0) && stage < k(0)) return 1;
@@ -86,7 +86,7 @@ class QueryKeyWarp {
   std::uint32_t copy_tile(std::uint32_t work) {
     const KeyBlocks blocks = tile_blocks<Shape>(works[work]);
     int block = blocks.end - 1;
-    for (int i = 0; i < Shape::kStages && block >= blocks.begin; ++i) copy_keys(work, block--);
+    for (int i = 0; i < Shape::kKStages && block >= blocks.begin; ++i) copy_keys(work, block--);
     const std::uint32_t next = find_next();
     if (Shape::kQStages > 1 && sees_keys(next)) copy_queries(next);
     while (block >= blocks.begin) copy_keys(work, block--);
@@ -107,7 +107,7 @@ class QueryKeyWarp {
   Steps steps;
   Ring<At::kWork> slot;
   Ring<Shape::kQStages> q;
-  Ring<Shape::kStages> k;
+  Ring<Shape::kKStages> k;
 };
 
 template <class Shape>
@@ -139,7 +139,7 @@ class ValueWarp {
   const std::vector<PrefillWork>& works;
   Steps steps;
   Ring<At::kWork> slot;
-  Ring<Shape::kStages> v;
+  Ring<Shape::kVStages> v;
 };
 
 template <class Shape>
@@ -180,6 +180,7 @@ class MathWarpgroup {
     last_block = mine.last_block;
     skipped_before = mine.skipped_before;
     skipped_after = mine.skipped_after;
+    settled = mine.settled;
     return true;
   }
   void leave_tile(std::uint32_t left) {
@@ -222,10 +223,24 @@ class MathWarpgroup {
     release_scores_operands();
     values_of = tile;
   }
+  // And trusting_block, where the kernel takes that.
   void next_block() {
+    const int trusted_end = last_block + (Shape::kQStages == 1 ? 1 : 0);
+    const bool trusting = Shape::kTrusting && block > trusted_end && block <= settled;
     --block;
     issue_products(block + 1);
+    if (!trusting) release_scores_operands();
+    if (trusting && mistake == Mistake::keys_released_unchecked) {
+      steps.push_back({Act::arrive_read, At::k(k.stage()), 0});
+      wait_outputs(block + 1);
+      steps.push_back({Act::end_read, At::q(id, q.stage()), tile});
+      steps.push_back({Act::end_read, At::k(k.stage()), block_of(tile, block)});
+      k.advance();
+      if (block == last_block) release_queries(q.stage());
+      return;
+    }
     wait_outputs(block + 1);
+    if (trusting) release_scores_operands();
   }
   bool next_tile() {
     const std::uint32_t left = tile;
@@ -244,6 +259,7 @@ class MathWarpgroup {
     for (int i = 0; i < skipped_before; ++i) skip_keys();
     wait_queries();
     issue_products(at);
+    release_scores_operands();
     wait_outputs(at);
     leave_tile(left);
     for (int i = 0; i < skipped_before; ++i) skip_values();
@@ -255,7 +271,6 @@ class MathWarpgroup {
     scores();
     outputs(values_block);
     pass_turn();
-    release_scores_operands();
   }
   void scores() {
     wait_keys();
@@ -300,8 +315,8 @@ class MathWarpgroup {
   const Mistake mistake;
   Steps steps;
   Ring<At::kWork> slot;
-  Ring<Shape::kStages> k;
-  Ring<Shape::kStages> v;
+  Ring<Shape::kKStages> k;
+  Ring<Shape::kVStages> v;
   Ring<Shape::kQStages> q;
   std::uint32_t tile = 0;
   std::uint32_t values_of = 0;  // the tile that P and the next values belong to
@@ -310,6 +325,7 @@ class MathWarpgroup {
   int last_block = 0;
   int skipped_before = 0;
   int skipped_after = 0;
+  int settled = -1;
 };
 
 }  // namespace inferometer::test

@@ -69,6 +69,17 @@ BlockSeen rows_that_see(const Sequence& sequence, int first_query, int rows, int
   return seen;
 }
 
+// The highest block at which, blocks being done from the last to the first, every row has seen a key; -1: none.
+int settled_block(const Sequence& sequence, int first_query, int rows, int tile_kv) {
+  int settled = sequence.kv_len;
+  for (int row = 0; row < rows; ++row) {
+    int key = sequence.kv_len - 1;
+    while (key >= 0 && !sequence.sees(first_query + row, key)) --key;
+    settled = std::min(settled, key < 0 ? -1 : key / tile_kv);
+  }
+  return settled;
+}
+
 // Blocks of 16 keys beside the real shapes' long ones: warpgroups of a tile then differ by several.
 using ShortBlocks = FlashSm90Shape<64, 64, 3, 16, 2>;
 
@@ -89,6 +100,7 @@ void check_against_definition() {
         int begin = blocks;
         int end = 0;
         bool masks_where_needed = true;
+        CHECK((rows == 0 || mine.settled == settled_block(sequence, first_query, rows, Shape::kTileKv)));
         for (int block = 0; block < blocks; ++block) {
           const BlockSeen seen = rows_that_see(sequence, first_query, rows, block, Shape::kTileKv);
           if (seen.most == 0) continue;
@@ -125,8 +137,9 @@ TEST_CASE(
     "flash_sm90: warpgroups go through the blocks that their rows see, and mask those that not all rows see whole",
     "[attention][prefill][flash_sm90]") {
   check_against_definition<ShortBlocks>();
+  check_against_definition<FlashSm90D64Teams>();
   check_against_definition<FlashSm90D128Short>();
-  check_against_definition<FlashSm90D128>();
+  check_against_definition<FlashSm90D128Long>();
 }
 
 TEST_CASE("flash_sm90: the keys that a warpgroup's row masks by are those that its query sees",
@@ -195,13 +208,20 @@ TEST_CASE("flash_sm90: its schedule holds every tile of every head once, in grou
           }
 }
 
-TEST_CASE("flash_sm90: heads run together that give each SM a tile, two when causal, as far as half the L2 holds them",
-          "[attention][prefill][flash_sm90][schedule]") {
+TEST_CASE(
+    "flash_sm90: heads run together that give each SM a tile, of one sequence; two when causal; as far as half the "
+    "L2 holds them",
+    "[attention][prefill][flash_sm90][schedule]") {
   constexpr std::int64_t kL2 = 50 << 20;
   CHECK(flash_sm90_schedule(long_problem(32, 32, 8192, false), 128, 132, kL2).group_heads == 3);  // of 64 tiles
   CHECK(flash_sm90_schedule(long_problem(32, 32, 8192, true), 128, 132, kL2).group_heads == 5);
   CHECK(flash_sm90_schedule(long_problem(32, 8, 8192, true), 128, 132, kL2).group_heads == 8);  // 2 KV heads of 4
   CHECK(flash_sm90_schedule(long_problem(32, 32, 512, false), 128, 132, kL2).group_heads == 32);
+  AttentionPrefillProblem batch = long_problem(16, 16, 512, false);
+  batch.batch = 32;
+  CHECK(flash_sm90_schedule(batch, 128, 132, kL2).group_heads == 16);
+  batch.causal = true;
+  CHECK(flash_sm90_schedule(batch, 128, 132, kL2).group_heads == 66);
   AttentionPrefillProblem few_queries = long_problem(32, 32, 1 << 15, false);  // 16 MB of keys and values a head
   few_queries.q_len = 128;
   CHECK(flash_sm90_schedule(few_queries, 128, 132, kL2).group_heads == 1);

@@ -1,0 +1,57 @@
+// attention_prefill / flash_sm90: which of its shapes a problem takes where a width of heads has several.
+//
+// TFLOP/s of one H200 (132 SMs), f16, 16384 tokens, q_heads * head_dim = 2048, in one process with cuDNN; the winner is
+// starred. Shapes: flash_sm90_config.hpp.
+#pragma once
+
+#include <cstdint>
+#include <numeric>
+
+#include "reference/attention_prefill/problem.hpp"
+
+namespace inferometer {
+
+// head_dim 64: two teams of 128 queries for few keys.
+//
+//   keys             full 512     1k     2k     8k   causal 512     1k     2k     8k
+//   teams                *409   *468    498    517         *273   *367   *438    487
+//   192 queries           394    461   *506   *543          223    324    431   *504
+inline bool flash_sm90_d64_takes_teams(const AttentionPrefillProblem& p) {
+  return p.kv_len <= (p.causal ? 2048 : 1024);
+}
+
+enum class FlashSm90D128Tiles { few_keys, short_tiles, long_tiles, paged, small_pages };
+
+// Whether tiles of 192 queries leave so many SMs idle in their last round that tiles of 128 are faster by more than
+// they lose otherwise, 5 %. Of 32 heads: true for 512 queries against 8k keys (640 for 500) and for 2k against 32k (702
+// for 677), false for 4 x 2048 against 8k (680 for 705).
+inline bool flash_sm90_favours_short_tiles(const AttentionPrefillProblem& p, std::int64_t sm_count) {
+  const auto rounds_of_queries = [&](std::int64_t tile_queries) {
+    const std::int64_t tiles = p.batch * p.q_heads * ((p.q_len + tile_queries - 1) / tile_queries);
+    return (tiles + sm_count - 1) / sm_count * tile_queries;
+  };
+  return !p.ragged() && rounds_of_queries(128) * 21 < rounds_of_queries(192) * 20;
+}
+
+// head_dim 128.
+//
+//   keys             full 512     1k     2k     8k   causal 512     1k     2k     8k   causal 8k, 64 heads over 8
+//   few_keys             *480    563    606    618         *302    421    510    571                         592
+//   short_tiles           460   *565    638    666          294   *428   *536    612                         642
+//   long_tiles            448    558   *657   *688          272    403    524   *618                        *657
+//
+// short_tiles were measured with two stages of K. Paged, against contiguous short_tiles, with boxes of one panel and
+// with boxes of both: blocks of 16 tokens at 0.60 to 0.66 and 0.78 to 0.81, of 64 at 0.81 to 0.85 and 0.93 to 0.96, of
+// 256 at 0.85 and 0.96. long_tiles of 80 keys, which whole boxes divide less well, stay below 0.86 with any block.
+inline FlashSm90D128Tiles flash_sm90_d128_tiles(const AttentionPrefillProblem& p, std::int64_t sm_count) {
+  using Tiles = FlashSm90D128Tiles;
+  if (p.paged() && p.block_size % 8 == 0) {
+    const std::int64_t boxes = 128 / std::gcd<std::int64_t>(p.block_size, 128);  // of a block of keys
+    return boxes >= 4 ? Tiles::small_pages : Tiles::paged;
+  }
+  if (p.kv_len < 1024) return Tiles::few_keys;
+  if (p.paged() || p.kv_len < (p.causal ? 4096 : 2048)) return Tiles::short_tiles;
+  return flash_sm90_favours_short_tiles(p, sm_count) ? Tiles::short_tiles : Tiles::long_tiles;
+}
+
+}  // namespace inferometer
