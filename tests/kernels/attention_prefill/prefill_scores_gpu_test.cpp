@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -107,6 +108,27 @@ TEST_CASE("prefill: many keys are right, contiguous and paged", "[attention][pre
           if (block_size == 0)
             check_prefill({.q_heads = 132, .q_len = 190, .kv_len = keys, .head_dim = head_dim, .causal = causal});
         }
+}
+
+TEST_CASE("prefill: every shape of cuda.flash_sm90 gives the same bits for the same inputs",
+          "[attention][prefill][gpu]") {
+  constexpr int kRepeats = 10;
+  for (const auto& [head_dim, keys, block_size] : {std::tuple{64, 600, 0},
+                                                   {64, 2100, 0},
+                                                   {128, 600, 0},
+                                                   {128, 1100, 0},
+                                                   {128, 4200, 0},
+                                                   {128, 900, 16},
+                                                   {128, 900, 64}}) {
+    Problem p =
+        with_lengths({.q_heads = 24, .kv_heads = 8, .head_dim = head_dim, .block_size = block_size, .causal = true},
+                     {500, 1, 190, 600}, {keys, 300, 0, keys});
+    const VariantRun first = run_prefill("cuda.flash_sm90", p);
+    INFO(to_string(prefill_fields(p)) << ": " << first.unsupported << first.check.reason);
+    if (!first.unsupported.empty()) return;  // another GPU
+    CHECK(first.check.passed);
+    for (int repeat = 1; repeat < kRepeats; ++repeat) REQUIRE(run_prefill("cuda.flash_sm90", p).raw == first.raw);
+  }
 }
 
 }  // namespace
