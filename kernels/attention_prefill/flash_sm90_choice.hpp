@@ -20,7 +20,7 @@ inline bool flash_sm90_d64_takes_teams(const AttentionPrefillProblem& p) {
   return p.kv_len <= (p.causal ? 2048 : 1024);
 }
 
-enum class FlashSm90D128Tiles { few_keys, short_tiles, long_tiles, paged, small_pages };
+enum class FlashSm90D128Tiles { short_tiles, long_tiles, paged, small_pages };
 
 // Whether tiles of 192 queries leave so many SMs idle in their last round that tiles of 128 are faster by more than
 // they lose otherwise, 5 %. Of 32 heads: true for 512 queries against 8k keys (640 for 500) and for 2k against 32k (702
@@ -33,14 +33,14 @@ inline bool flash_sm90_favours_short_tiles(const AttentionPrefillProblem& p, std
   return !p.ragged() && rounds_of_queries(128) * 21 < rounds_of_queries(192) * 20;
 }
 
-// head_dim 128.
+// head_dim 128; "maxima": the shape that takes them of every block, today's for soft caps.
 //
-//   keys             full 512     1k     2k     8k   causal 512     1k     2k     8k   causal 8k, 64 heads over 8
-//   few_keys             *480    563    606    618         *302    421    510    571                         592
-//   short_tiles           460   *565    638    666          294   *428   *536    612                         642
-//   long_tiles            448    558   *657   *688          272    403    524   *618                        *657
+//   keys             full 512     1k     2k     8k   causal 512     1k     2k     8k   8k, 64 heads over 8, full, causal
+//   maxima                486    581    645    631          309    427    522    614                         630     617
+//   short_tiles          *495   *608    679    683         *312   *443   *550   *653                         686     671
+//   long_tiles            450    579   *681   *701          275    408    531   *653                        *738    *683
 //
-// short_tiles were measured with two stages of K. Paged, against contiguous short_tiles, with boxes of one panel and
+// Paged, against contiguous short_tiles, with boxes of one panel and
 // with boxes of both: blocks of 16 tokens at 0.60 to 0.66 and 0.78 to 0.81, of 64 at 0.81 to 0.85 and 0.93 to 0.96, of
 // 256 at 0.85 and 0.96. long_tiles of 80 keys, which whole boxes divide less well, stay below 0.86 with any block.
 inline FlashSm90D128Tiles flash_sm90_d128_tiles(const AttentionPrefillProblem& p, std::int64_t sm_count) {
@@ -49,8 +49,7 @@ inline FlashSm90D128Tiles flash_sm90_d128_tiles(const AttentionPrefillProblem& p
     const std::int64_t boxes = 128 / std::gcd<std::int64_t>(p.block_size, 128);  // of a block of keys
     return boxes >= 4 ? Tiles::small_pages : Tiles::paged;
   }
-  if (p.kv_len < 1024) return Tiles::few_keys;
-  if (p.paged() || p.kv_len < (p.causal ? 4096 : 2048)) return Tiles::short_tiles;
+  if (p.paged() || p.kv_len < (p.causal ? 8192 : 2048)) return Tiles::short_tiles;
   return flash_sm90_favours_short_tiles(p, sm_count) ? Tiles::short_tiles : Tiles::long_tiles;
 }
 

@@ -76,7 +76,7 @@ using FlashSm90D96Capped = FlashSm90Shape<96, 96, 2, 128, 2>;
 // trusting block keeps K until P V before it is done, so a third stage of K is on its way meanwhile.
 using FlashSm90D128Long = FlashSm90Shape<128, 128, 3, 80, 1, FlashSm90Options{.trusting = true}>;
 using FlashSm90D128Short = FlashSm90Shape<128, 128, 2, 128, 2, FlashSm90Options{.trusting = true, .k_stages = 3}>;
-using FlashSm90D128FewKeys = FlashSm90Shape<128, 128, 2, 128, 2>;
+using FlashSm90D128Capped = FlashSm90Shape<128, 128, 2, 128, 2>;
 // Paged: boxes divide both a block of the cache and a block of keys, and 128 is the better length there.
 using FlashSm90D128Paged =
     FlashSm90Shape<128, 128, 2, 128, 2, FlashSm90Options{.trusting = true, .grouped = true, .k_stages = 3}>;
