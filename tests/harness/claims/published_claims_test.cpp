@@ -41,7 +41,7 @@ std::map<std::string, JudgedClaim> judged_by(std::vector<NamedResults> files,
 // A row of the stack on a GPU: output tokens a second, and how busy slots and GPU are.
 Record served(const std::string& variant, Fields given, double tokens_per_s, double occupancy, double busy) {
   for (const auto& [name, value] :
-       Fields{{"model", "llama3_8b"}, {"trace", "synthetic_azure_conv"}, {"requests", std::int64_t{64}}})
+       Fields{{"model", "llama3_8b"}, {"trace", "synthetic_azure_conv"}, {"requests", std::int64_t{256}}})
     given.emplace_back(name, value);
   Record record = made_up_row("serving", variant, given);
   record.metrics = {{"output_tokens_per_s", tokens_per_s},
