@@ -26,10 +26,21 @@ SCRIPT
 cat >bin/compute-sanitizer <<'SCRIPT'
 #!/usr/bin/env bash
 tool=$2
-shift 4
+while [[ $1 == --* ]]; do shift 2; done
+[ "${SILENT:-}" ] || echo '========= COMPUTE-SANITIZER'
+race() {
+  printf '========= Error: Race reported between Write access at void inferometer::(anonymous namespace)::copy_kernel<__half, inferometer::Shape<(int)64>>(inferometer::Params)+0x%s in copy.cuh:%s\n' "$1" "$2"
+  printf '=========     and Read access at void inferometer::Rows<(int)%s>::read(const float (&)[2])+0x70 in read.cuh:7 [%s hazards]\n=========\n' "$2" "$3"
+}
+if [ "$tool ${*: -1}" = 'racecheck a race' ]; then race 1f0 60 4; race 2f0 60 512; race 1f0 61 4; race 1f0 62 4; race 1f0 63 4; fi
+if [ "${*: -1}" = endless ]; then
+  echo '========= Invalid __global__ read of size 4 bytes'
+  echo '=========     at inferometer::wait_kernel(int *)+0x10 in wait.cu:3'
+  echo '=========     by thread (0,0,0) in block (0,0,0)'
+fi
 "$@" || exit
 [ "${SILENT:-}" ] && exit
-if [ "$tool ${*: -1}" = 'racecheck a race' ]; then echo '========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)'; exit 99; fi
+if [ "$tool ${*: -1}" = 'racecheck a race' ]; then echo '========= RACECHECK SUMMARY: 5 hazards displayed (5 errors, 0 warnings)'; exit 99; fi
 if [ "$tool" = racecheck ]; then echo '========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)'; else echo '========= ERROR SUMMARY: 0 errors'; fi
 SCRIPT
 chmod +x bin/*
@@ -43,6 +54,34 @@ expect 1 '^racecheck +clean +[0-9]+ s  two, of \[three\]$' "$PWD/bin/gpu_tests"
 expect 1 '^memcheck +failed +[0-9]+ s  wrong$' "$PWD/bin/gpu_tests" --jobs 1
 ONLY=endless expect 1 '^memcheck +time limit +[0-9]+ s  endless$' "$PWD/bin/gpu_tests" --limit 1 --tools memcheck
 ONLY=right expect 0 '^2 of 2 clean$' "$PWD/bin/gpu_tests"
+
+# Beneath a case stand the first errors of its log, each once.
+expect 1 '^ +Error: Race reported between Write access at copy_kernel in copy\.cuh:60 and Read access at Rows::read in read\.cuh:7$' "$PWD/bin/gpu_tests"
+[ "$(grep -A 4 'errors .* a race' logs/table | grep -c '^ .*Race reported')" = 3 ] || fail 'errors' "not three of four beneath the case: $(cat logs/table)"
+ONLY=endless expect 1 '^ +Invalid __global__ read of size 4 bytes at wait_kernel in wait\.cu:3$' "$PWD/bin/gpu_tests" --limit 1 --tools memcheck
+
+# stop NAME OPTIONS...: ends the script while its second case runs. Its words are then in the file NAME.
+stop() {
+  local name=$1 code start
+  shift
+  ONLY=$'right\nendless' "$program" "$PWD/bin/gpu_tests" --tools memcheck --jobs 1 "$@" >"$name" 2>&1 </dev/null &
+  for _ in {1..100}; do if grep -q ' right$' "$name"; then break; fi; sleep 0.1; done
+  sleep 0.5
+  start=$SECONDS
+  kill $!
+  wait $!
+  code=$?
+  [ "$code" = 1 ] && [ $((SECONDS - start)) -lt 20 ] || fail "$name" "exit code $code after $((SECONDS - start)) s"
+  grep -qE '^memcheck +stopped +[0-9]+ s  endless$' "$name" || fail "$name" "the case under way is not there: $(cat "$name")"
+}
+stop kept --logs kept_logs
+grep -qE '^memcheck +clean .* right$' kept_logs/table || fail 'kept' 'the table lacks what was done before'
+grep -q 'wait_kernel' kept_logs/memcheck-2.log || fail 'kept' 'the log of the case under way is gone'
+stop told
+told=$(sed -n 's/^sanitize: stopped, logs are in //p' told)
+grep -qE '^memcheck +clean .* right$' "$told/table" || fail 'told' "no table where it says: $(cat told)"
+[ -z "$told" ] || rm -rf -- "$told"
+
 # A sanitizer that says nothing has checked nothing.
 SILENT=1 expect 1 '^0 of 4 clean$' "$PWD/bin/gpu_tests" --tools memcheck
 OLD=1 expect 1 '^2 of 4 clean$' "$PWD/bin/gpu_tests" --tools racecheck --jobs 8
