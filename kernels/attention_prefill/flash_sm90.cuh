@@ -19,12 +19,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1) flash_sm90_kernel(const __
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(1024) unsigned char dynamic[];
   auto* shared = reinterpret_cast<FlashSm90Shared<Shape>*>(dynamic);
-  // One thread for both teams: with one each, the compiler loops over the two at every barrier, and compute-sanitizer
-  // takes the two barriers for one.
-  if (threadIdx.x == 0) {
-#pragma unroll
-    for (int team = 0; team < Shape::kTeams; ++team) shared[team].init_barriers();
-  }
+  if (threadIdx.x < Shape::kTeams) shared[threadIdx.x].init_barriers();
   __syncthreads();
 
   // From one lane, so that the compiler knows it to be the same in all: descriptors stay in uniform registers.

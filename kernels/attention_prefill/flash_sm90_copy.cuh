@@ -41,13 +41,6 @@ class CopyWarp {
             .token = Shape::kGrouped ? static_cast<int>(static_cast<unsigned>(in_page) / 8) : in_page};
   }
 
-  // Until the stage that is to be filled was read. Were lane 0 to fill it before all lanes have seen that, one that
-  // looks only when it has been read again would wait for the phase after, which this warp would have to bring about.
-  __device__ void wait_for_stage(std::uint64_t* read, std::uint32_t parity) const {
-    mbarrier_wait(shared_address(read), parity ^ 1);
-    __syncwarp();
-  }
-
   // Starts the copy of a block's rows: all of them from a contiguous cache, those that exist from a paged one.
   template <int kPanels>
   __device__ void start_rows(const CUtensorMap* map, std::uint32_t dst, std::uint32_t barrier, const PrefillWork& work,
@@ -169,7 +162,7 @@ class QueryKeyWarp : CopyWarp<Shape> {
       place_outputs<Shape>(p, work, lane, its);
     }
     __syncwarp();
-    if (lane < Shape::kWarpgroups) mbarrier_arrive(shared_address(&s.work_ready[slot.stage()]));
+    if (lane == 0) mbarrier_arrive(shared_address(&s.work_ready[slot.stage()]));
     slot.advance();
     return work;
   }
@@ -202,7 +195,7 @@ class QueryKeyWarp : CopyWarp<Shape> {
 #pragma unroll
     for (int w = 0; w < Shape::kWarpgroups; ++w) {
       const std::uint32_t ready = shared_address(&s.q_ready[w][q.stage()]);
-      this->wait_for_stage(&s.q_read[w][q.stage()], q.parity());
+      mbarrier_wait(shared_address(&s.q_read[w][q.stage()]), q.parity() ^ 1);
       if (lane == 0) {
         mbarrier_arrive_expect_bytes(ready, Shape::kQBytes);
 #pragma unroll
@@ -217,7 +210,7 @@ class QueryKeyWarp : CopyWarp<Shape> {
 
   __device__ void copy_keys(const PrefillWork& work, int block) {
     const auto boxes = this->find_boxes(work, block);
-    this->wait_for_stage(&s.k_read[k.stage()], k.parity());
+    mbarrier_wait(shared_address(&s.k_read[k.stage()]), k.parity() ^ 1);
     const std::uint32_t ready = shared_address(&s.k_ready[k.stage()]);
     this->template start_rows<Shape::kQkPanels>(&p.k, shared_address(s.k[k.stage()]), ready, work, block, boxes);
     k.advance();
@@ -243,7 +236,8 @@ class ValueWarp : CopyWarp<Shape> {
       if (!work.valid) return;
       const KeyBlocks blocks = tile_blocks<Shape>(work);
       for (int block = blocks.end - 1; block >= blocks.begin; --block) copy_values(work, block);
-      mbarrier_arrive(shared_address(&s.work_read[slot.stage()]));
+      __syncwarp();
+      if (lane == 0) mbarrier_arrive(shared_address(&s.work_read[slot.stage()]));
       slot.advance();
     }
   }
@@ -257,7 +251,7 @@ class ValueWarp : CopyWarp<Shape> {
 
   __device__ void copy_values(const PrefillWork& work, int block) {
     const auto boxes = this->find_boxes(work, block);
-    this->wait_for_stage(&s.v_read[v.stage()], v.parity());
+    mbarrier_wait(shared_address(&s.v_read[v.stage()]), v.parity() ^ 1);
     const std::uint32_t ready = shared_address(&s.v_ready[v.stage()]);
     const int rows = work.keys.kv_len - block * Shape::kTileKv;
     if (p.clean_values && rows < Shape::kTileKv) {

@@ -83,7 +83,7 @@ class MathWarpgroup : WarpgroupThread {
     soft.reset();
     return true;
   }
-  __device__ void leave_tile(std::uint32_t stage) { mbarrier_arrive(shared_address(&s.work_read[stage])); }
+  __device__ void leave_tile(std::uint32_t stage) { arrive(&s.work_read[stage]); }
 
   // A tile of which this warpgroup's rows do not exist or see nothing.
   __device__ void pass_over_tile() {

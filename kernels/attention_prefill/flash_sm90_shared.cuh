@@ -28,14 +28,13 @@ struct FlashSm90Shared {
   std::uint64_t tail_landed;  // of V: the block with a sequence's last keys, before its other rows are cleared
 
   // By one thread. "Ready" is one arrival and the bytes announced with it, "read" one arrival of each warp that reads:
-  // the math warps. A tile's work, which the warp that copies values reads too, has an arrival of each lane that writes
-  // or reads it: compute-sanitizer's racecheck does not see an order that goes through another lane's arrival.
+  // the math warps, and of a tile's work the one that copies values too.
   __device__ void init_barriers() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     constexpr std::uint32_t kWarps = Shape::kWarpgroups * 4;
     for (int i = 0; i < Shape::kWorkStages; ++i) {
-      mbarrier_init(shared_address(&work_ready[i]), Shape::kWarpgroups);
-      mbarrier_init(shared_address(&work_read[i]), 32 * (kWarps + 1));
+      mbarrier_init(shared_address(&work_ready[i]), 1);
+      mbarrier_init(shared_address(&work_read[i]), kWarps + 1);
     }
     for (int w = 0; w < Shape::kWarpgroups; ++w)
       for (int i = 0; i < Shape::kQStages; ++i) {
