@@ -48,6 +48,11 @@ Matrix multiply(const Matrix& n, const DecoderWeights& weights, const PlacedWeig
   return y;
 }
 
+Matrix rounded(const Matrix& x, const DecoderBits& bits) {
+  if (bits.activations != 16) return x;
+  return x.unaryExpr([](double value) -> double { return f16_value(f16_bits(static_cast<float>(value))); });
+}
+
 // The mathematics of one layer.
 class Layer {
  public:
@@ -55,12 +60,12 @@ class Layer {
       : weights_(weights), s_(weights.shape()), layer_(layer), bits_(bits), threads_(threads) {}
 
   void apply(Matrix& h) const {
-    h += attention(norm(h, vector(DecoderWeight::attention_norm)));
-    const Matrix n = norm(h, vector(DecoderWeight::mlp_norm));
+    h += attention(rounded(norm(h, vector(DecoderWeight::attention_norm)), bits_));
+    const Matrix n = rounded(norm(h, vector(DecoderWeight::mlp_norm)), bits_);
     const Matrix gate = times(n, DecoderWeight::gate);
     const Matrix up = times(n, DecoderWeight::up);
     const Matrix active = (gate.array() / (1 + (-gate.array()).exp()) * up.array()).matrix();
-    h += times(active, DecoderWeight::down);
+    h += times(rounded(active, bits_), DecoderWeight::down);
   }
 
   // Each row divided by its root mean square, times the gains.
@@ -74,7 +79,7 @@ class Layer {
 
  private:
   Matrix times(const Matrix& n, DecoderWeight weight) const {
-    return multiply(n, weights_, {weight, layer_}, bits_.weights, threads_);
+    return rounded(multiply(n, weights_, {weight, layer_}, bits_.weights, threads_), bits_);
   }
   Row vector(DecoderWeight weight) const { return read(weights_, {weight, layer_}, 0, 1, 16).row(0); }
 
@@ -122,6 +127,7 @@ class Layer {
     Matrix v = project(n, DecoderWeight::v, DecoderWeight::v_bias);
     turn(q, DecoderWeight::q_norm);
     turn(k, DecoderWeight::k_norm);
+    q = rounded(q, bits_);
     store(k);
     store(v);
     Matrix o(n.rows(), s_.q_size());
@@ -135,7 +141,7 @@ class Layer {
       scores.array().colwise() /= scores.rowwise().sum().array().eval();
       o.middleCols(head * d, d) = scores * v.middleCols(kv_head * d, d);
     });
-    return times(o, DecoderWeight::o);
+    return times(rounded(o, bits_), DecoderWeight::o);
   }
 
   const DecoderWeights& weights_;
@@ -155,9 +161,9 @@ DecoderMatrix decoder_logits(const DecoderWeights& weights, std::span<const std:
     h.row(static_cast<Eigen::Index>(i)) = read(weights, {DecoderWeight::embedding, 0}, tokens[i], 1, 16);
   for (std::int64_t layer = 0; layer < shape.layers; ++layer) Layer(weights, layer, bits, threads).apply(h);
   const Matrix gain = read(weights, {DecoderWeight::final_norm, 0}, 0, 1, 16);
-  const Matrix n = Layer(weights, 0, bits, threads).norm(h.bottomRows(h.rows() - skipped), gain.row(0));
+  const Matrix n = rounded(Layer(weights, 0, bits, threads).norm(h.bottomRows(h.rows() - skipped), gain.row(0)), bits);
   const DecoderWeight head = shape.tied_head ? DecoderWeight::embedding : DecoderWeight::head;
-  return multiply(n, weights, {head, 0}, 16, threads);
+  return rounded(multiply(n, weights, {head, 0}, 16, threads), bits);
 }
 
 }  // namespace inferometer

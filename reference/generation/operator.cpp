@@ -130,8 +130,10 @@ const RegisterOperator<Generation> registered{{
     .bind = &bind,
     .work = &work,
     .expect = &expect,
-    .reference = "shape; each token's logit against the greatest, by the decoder's equations in f64 over the tokens in "
-                 "front of it, in the first sequence and as many more as 2e12 FLOPs allow",
+    .reference =
+        "shape; each token's logit against the greatest, and on average, by the decoder's equations in f64 over "
+        "the tokens in front of it, in the first sequence and as many more as 2e12 FLOPs allow; allowed is what "
+        "rounding activations to f16 explains",
     .tolerance = &tolerance,
     .audit = &audit,
     .metrics = &metrics,
