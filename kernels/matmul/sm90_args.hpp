@@ -30,7 +30,6 @@ struct Sm90Args {
   Sm90Work work;
   std::uint32_t own_groups;  // sm90_own_groups of the tile
   bool y_aligned;
-  std::uint32_t live_groups;  // of sums that belong to rows of B (tiles with memory for the exchange)
 };
 
 }  // namespace inferometer

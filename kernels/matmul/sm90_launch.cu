@@ -1,6 +1,5 @@
 #include "kernels/matmul/sm90_launch.hpp"
 
-#include <algorithm>
 #include <array>
 
 #include "harness/operator/cuda_check.cuh"
@@ -36,12 +35,13 @@ Sm90Rows make_rows(const Sm90Product& p, const void* data, std::int64_t rows, st
           .rest = static_cast<std::uint32_t>(rest)};
 }
 
-Sm90Args make_args(const Sm90Product& p, const Sm90Tile& tile, const Sm90Plan& plan) {
+Sm90Args make_args(const Sm90Product& p, const Sm90Plan& plan) {
+  const Sm90Tile& tile = tile_of(plan);
   const bool in_parts = plan.work.whole < plan.work.order.tiles();
   const int box_b = in_parts ? tile.part_b() : tile.copied_b();
   const int y_groups = plan.work.split > 1 ? 1 : tile.box_groups();
   Sm90Args args{};
-  args.a = tile.weights_are_a ? make_rows(p, p.w, p.n, tile.tile_a()) : make_rows(p, p.x, p.m, tile.tile_a());
+  args.a = tile.weights_are_a ? make_rows(p, p.w, p.n, kSm90TileA) : make_rows(p, p.x, p.m, kSm90TileA);
   args.b = tile.weights_are_a ? make_rows(p, p.x, p.m, box_b) : make_rows(p, p.w, p.n, box_b);
   args.y_aligned = p.n % kStoreElems == 0;
   if (args.y_aligned) args.y = make_map(p.result, p.y, p.m, p.n, tile.weights_are_a ? y_groups * 8 : kSm90GroupRows);
@@ -49,42 +49,32 @@ Sm90Args make_args(const Sm90Product& p, const Sm90Tile& tile, const Sm90Plan& p
   args.m = p.m;
   args.n = p.n;
   args.work = plan.work;
-  const auto groups = static_cast<std::uint32_t>(tile.sum_groups());
-  const std::int64_t rows_b = tile.weights_are_a ? p.m : p.n;
-  args.live_groups = static_cast<std::uint32_t>(std::min<std::int64_t>(groups, (rows_b + 7) / 8));
-  args.own_groups = sm90_own_groups(tile.exchange > 0 ? args.live_groups : groups, plan.work.split);
+  args.own_groups = sm90_own_groups(static_cast<std::uint32_t>(tile.sum_groups()), plan.work.split);
   return args;
 }
 
 }  // namespace
 
-void prepare_sm90(const void* kernel, const Sm90Tile& tile) {
+void prepare_sm90(const void* kernel, const Sm90Plan& plan) {
   require_sm90_code(kernel, "the sm_90 matmul kernel");
-  INFEROMETER_CUDA_CHECK(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(tile.smem_bytes())));
+  INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                              static_cast<int>(tile_of(plan).smem_bytes())));
   INFEROMETER_CUDA_CHECK(
       cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
 }
 
-void prepare_sm90(const void* kernel, const Sm90Plan& plan) { prepare_sm90(kernel, tile_of(plan)); }
-
 void launch_sm90(const void* kernel, const Sm90Product& product, const Sm90Plan& plan, void* output, Stream stream) {
-  launch_sm90(kernel, product, tile_of(plan), plan, output, stream);
-}
-
-void launch_sm90(const void* kernel, const Sm90Product& product, const Sm90Tile& tile, const Sm90Plan& plan,
-                 void* output, Stream stream) {
-  Sm90Args args = make_args(product, tile, plan);
+  Sm90Args args = make_args(product, plan);
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(plan.blocks);
-  config.blockDim = dim3(static_cast<unsigned>(tile.threads()));
-  config.dynamicSmemBytes = tile.smem_bytes();
+  config.blockDim = dim3(static_cast<unsigned>(tile_of(plan).threads()));
+  config.dynamicSmemBytes = tile_of(plan).smem_bytes();
   config.stream = stream;
   cudaLaunchAttribute cluster{};
   cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {tile.pairs ? 2 : plan.work.split, 1, 1};
+  cluster.val.clusterDim = {plan.work.split, 1, 1};
   config.attrs = &cluster;
-  config.numAttrs = tile.pairs || plan.work.split > 1 ? 1 : 0;
+  config.numAttrs = plan.work.split > 1 ? 1 : 0;
   std::array<void*, 2> arguments{&args, output};
   INFEROMETER_CUDA_CHECK(cudaLaunchKernelExC(&config, kernel, arguments.data()));
 }

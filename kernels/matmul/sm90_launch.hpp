@@ -6,7 +6,6 @@
 #include "harness/operator/dtype.hpp"
 #include "harness/operator/variant.hpp"
 #include "kernels/matmul/sm90_plan.hpp"
-#include "kernels/matmul/sm90_tile.hpp"
 
 namespace inferometer {
 
@@ -30,10 +29,5 @@ void prepare_sm90(const void* kernel, const Sm90Plan& plan);
 // Enqueues the product. `output`: the kernel's second parameter. The tensor maps are made here, of the tensors of this
 // launch. Throws CudaError.
 void launch_sm90(const void* kernel, const Sm90Product& product, const Sm90Plan& plan, void* output, Stream stream);
-
-// The same of any tile (candidates).
-void prepare_sm90(const void* kernel, const Sm90Tile& tile);
-void launch_sm90(const void* kernel, const Sm90Product& product, const Sm90Tile& tile, const Sm90Plan& plan,
-                 void* output, Stream stream);
 
 }  // namespace inferometer

@@ -27,9 +27,6 @@ struct Sm90Element {
   }
 };
 
-template <class Tile>
-using Sm90Ring = StageRing<Tile::kTile.stages, Tile::kTile.pairs>;
-
 template <class T, int N>
 using Sm90Sums = typename Sm90Element<T>::Sum[N / 2];
 
@@ -59,16 +56,6 @@ class RowCopies {
 
   __device__ std::uint32_t bytes() const { return (whole_rows_ + (has_rest_ ? from_.rest : 0)) * kSm90TileBytesK; }
 
-  // `policy`: of the L2, from l2_policy_first or l2_policy_last.
-  __device__ void start(std::uint32_t stage, std::uint32_t full_barrier, int k, std::uint64_t policy) const {
-    for (std::uint32_t row = 0; row < whole_rows_; row += from_.box)
-      tma_load_2d_policy(stage + row * kSm90TileBytesK, &from_.whole_map, full_barrier, policy, k,
-                         static_cast<int>(first_ + row));
-    if (has_rest_)
-      tma_load_2d_policy(stage + whole_rows_ * kSm90TileBytesK, &from_.rest_map, full_barrier, policy, k,
-                         static_cast<int>(first_ + whole_rows_));
-  }
-
   __device__ void start(std::uint32_t stage, std::uint32_t full_barrier, int k) const {
     for (std::uint32_t row = 0; row < whole_rows_; row += from_.box)
       tma_load_2d(stage + row * kSm90TileBytesK, &from_.whole_map, full_barrier, k, static_cast<int>(first_ + row));
@@ -84,42 +71,22 @@ class RowCopies {
   bool has_rest_;
 };
 
-// One thread: starts the copies of all of this block's slices of a tile, the last one first if `back` (tiles that
-// turn).
+// One thread: starts the copies of all of this block's slices of a tile.
 template <class T, class Tile, int N>
 __device__ __forceinline__ void copy_slices(const Sm90Args& args, Sm90Origin tile, std::uint32_t rank,
-                                            std::uint32_t stages, Sm90Ring<Tile>& ring, [[maybe_unused]] bool back) {
+                                            std::uint32_t stages, StageRing<Tile::kTile.stages>& ring) {
   constexpr Sm90Tile kTile = Tile::kTile;
   constexpr std::uint32_t kSliceElems = kSm90TileBytesK / sizeof(T);
-  const RowCopies a(args.a, tile.a, kTile.tile_a());
+  const RowCopies a(args.a, tile.a, kSm90TileA);
   const RowCopies b(args.b, tile.b, N);
-  const std::uint32_t part = kTile.pairs ? 0 : rank;
-  const std::uint32_t first = args.work.first_slice(part);
-  const std::uint32_t end = first + args.work.slices_of(part);
-  [[maybe_unused]] std::uint64_t last = 0;
-  [[maybe_unused]] std::uint64_t soon = 0;
-  if constexpr (kTile.keeps_a) {
-    last = l2_policy_last();
-    soon = l2_policy_first();
-  }
+  const std::uint32_t first = args.work.first_slice(rank);
+  const std::uint32_t end = first + args.work.slices_of(rank);
   for (std::uint32_t slice = first; slice < end; ++slice) {
     const std::uint32_t stage = stages + ring.stage() * kTile.stage_bytes();
-    std::uint32_t from = slice;
-    if constexpr (kTile.turns) from = back ? end - 1 - (slice - first) : slice;
-    const int k = static_cast<int>(from * kSliceElems);
+    const int k = static_cast<int>(slice * kSliceElems);
     ring.begin_fill(a.bytes() + b.bytes());
-    if constexpr (kTile.pairs) {  // all rows are whole; one half of B's for both blocks
-      constexpr std::uint32_t kHalf = N / 2;
-      a.start(stage, ring.full(), k);
-      tma_load_2d_multicast(stage + kTile.a_bytes() + rank * kHalf * kSm90TileBytesK, &args.b.whole_map, ring.full(), 3,
-                            k, static_cast<int>(tile.b + rank * kHalf));
-    } else if constexpr (kTile.keeps_a) {
-      a.start(stage, ring.full(), k, last);
-      b.start(stage + kTile.a_bytes(), ring.full(), k, soon);
-    } else {
-      a.start(stage, ring.full(), k);
-      b.start(stage + kTile.a_bytes(), ring.full(), k);
-    }
+    a.start(stage, ring.full(), k);
+    b.start(stage + kTile.a_bytes(), ring.full(), k);
     ring.advance();
   }
 }
@@ -127,7 +94,7 @@ __device__ __forceinline__ void copy_slices(const Sm90Args& args, Sm90Origin til
 // All threads of a warpgroup. `slices` is at least 1; `a_row` is the warpgroup's first row of A in a stage.
 template <class T, class Tile, int N>
 __device__ __forceinline__ void multiply_slices(std::uint32_t slices, std::uint32_t stages, std::uint32_t a_row,
-                                                Sm90Ring<Tile>& ring, Sm90Sums<T, N>& sums) {
+                                                StageRing<Tile::kTile.stages>& ring, Sm90Sums<T, N>& sums) {
   constexpr Sm90Tile kTile = Tile::kTile;
   constexpr int kStepBytes = 32;  // of k in one wgmma, for every element type
   constexpr int kSteps = kSm90TileBytesK / kStepBytes;

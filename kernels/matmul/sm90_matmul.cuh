@@ -40,13 +40,7 @@ __device__ __forceinline__ void put_group(const Output& output, const BoxStore<T
                                           std::uint32_t group, std::uint32_t at, const Sum* sums) {
   const std::uint32_t a = tile.a + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
   const std::uint32_t b = tile.b + group * 8 + threadIdx.x % 4 * 2;
-  const std::uint32_t upper = output.pack(a, b, sums[0], sums[1]);
-  const std::uint32_t lower = output.pack(a + 8, b, sums[2], sums[3]);
-  if constexpr (Tile::kTile.direct && Tile::kTile.can_split()) {
-    box.store_group(tile, group, upper, lower);
-  } else {
-    box.put(at, upper, lower);
-  }
+  box.put(at, output.pack(a, b, sums[0], sums[1]), output.pack(a + 8, b, sums[2], sums[3]));
 }
 
 template <class Tile, class Output, class Sum, int kCount>
@@ -54,19 +48,13 @@ __device__ __forceinline__ void store_sums(const Output& output, BoxStore<Tile>&
                                            const Sum (&sums)[kCount]) {
   constexpr int kGroups = kCount / 4;
   constexpr int kBoxGroups = Tile::kTile.box_groups();
-  if constexpr (Tile::kTile.direct && Tile::kTile.can_split()) {
+  static_assert(kGroups % kBoxGroups == 0);
 #pragma unroll
-    for (int group = 0; group < kGroups; ++group) put_group(output, box, tile, group, 0, &sums[4 * group]);
-  } else {
-    static_assert(Tile::kTile.direct || kGroups % kBoxGroups == 0);
+  for (int first = 0; first < kGroups; first += kBoxGroups) {
+    box.begin();
 #pragma unroll
-    for (int first = 0; first < kGroups; first += kBoxGroups) {
-      box.begin();
-#pragma unroll
-      for (int at = 0; at < kBoxGroups && first + at < kGroups; ++at)
-        put_group(output, box, tile, first + at, at, &sums[4 * (first + at)]);
-      box.send(tile, first, kGroups - first);
-    }
+    for (int at = 0; at < kBoxGroups; ++at) put_group(output, box, tile, first + at, at, &sums[4 * (first + at)]);
+    box.send(tile, first);
   }
 }
 
@@ -88,7 +76,7 @@ __device__ __forceinline__ void store_split_sums(const Output& output, BoxStore<
       for (std::uint32_t i = 0; i < kAtOnce; ++i)
         if (i < count) put_group(output, box, tile, first + at + i, at + i, total[i]);
     }
-    if constexpr (!Tile::kTile.direct) box.send_shared(tile, first, groups);
+    box.send_shared(tile, first, groups);
   }
 }
 
@@ -101,13 +89,12 @@ __device__ __forceinline__ void for_each_piece(const Sm90Work& work, F&& f) {
   for (std::uint32_t piece = cluster_id(); piece < pieces; piece += cluster_count()) {
     if (kParts == 1 || piece < work.whole) {
       const Sm90TileIndex tile = work.order[piece];
-      f.template operator()<kTile.tile_b>(
-          Sm90Origin{(kTile.pairs ? tile.a * 2 + cluster_rank() : tile.a) * kTile.tile_a(), tile.b * kTile.tile_b});
+      f.template operator()<kTile.tile_b>(Sm90Origin{tile.a * kSm90TileA, tile.b * kTile.tile_b});
     } else {
       const std::uint32_t part = piece - work.whole;
       const Sm90TileIndex tile = work.order[work.whole + part / kParts];
       f.template operator()<kTile.part_b()>(
-          Sm90Origin{tile.a * kTile.tile_a(), tile.b * kTile.tile_b + part % kParts * kTile.part_b()});
+          Sm90Origin{tile.a * kSm90TileA, tile.b * kTile.tile_b + part % kParts * kTile.part_b()});
     }
   }
 }
@@ -115,67 +102,36 @@ __device__ __forceinline__ void for_each_piece(const Sm90Work& work, F&& f) {
 // What all threads of a block know.
 template <class Tile>
 struct BlockParts {
-  Sm90Ring<Tile> ring;
+  StageRing<Tile::kTile.stages> ring;
   PartialSums<Tile> sums;
   std::uint32_t stages;  // shared address
   std::uint32_t rank;    // in the cluster
 
   __device__ BlockParts(const Sm90Args& args, std::uint32_t smem)
       : ring(smem + Tile::kTile.barriers_at()),
-        sums(args, smem + Tile::kTile.exchange_at(), smem + Tile::kTile.barriers_at() + 2 * Tile::kTile.stages * 8,
-             cluster_rank()),
+        sums(args, smem, smem + Tile::kTile.barriers_at() + 2 * Tile::kTile.stages * 8, cluster_rank()),
         stages(smem),
         rank(cluster_rank()) {}
 };
 
-constexpr int kBeginBarrier = 0;  // after it the block's mbarriers are known
-// Warps that multiply; those after them copy.
-template <class Tile>
-constexpr std::uint32_t kReaders = Tile::kTile.groups * 4;
+constexpr int kBeginBarrier = 0;                     // after it the block's mbarriers are known
+constexpr std::uint32_t kReaders = kSm90Groups * 4;  // warps that multiply; those after them copy
 
-// The blocks of a cluster learn at the beginning that all have begun, whose barriers they then arrive at.
-template <class Tile>
-__device__ __forceinline__ bool meets_first(const Sm90Args& args) {
-  return Tile::kTile.pairs || (Tile::kTile.exchange > 0 && args.work.split > 1);
-}
-
-// All threads: no block ends whose barriers another one still arrives at.
-__device__ __forceinline__ void leave_cluster() {
-  __syncwarp();
-  cluster_arrive_relaxed();
-  cluster_wait();
-}
-
-// The warps past kReaders<Tile>. They do not wait for the others to begin.
+// The warps past kReaders. They do not wait for the others to begin.
 template <class T, class Tile>
 __device__ __forceinline__ void copy_tiles(const Sm90Args& args, BlockParts<Tile>& block) {
-  if constexpr (Tile::kTile.direct) {  // what the copy engine asks for first
-    const std::uint32_t lane = threadIdx.x - kReaders<Tile> * 32;
-    if (lane == 0) tma_prefetch_map(args.a.rows >= args.a.box ? &args.a.whole_map : &args.a.rest_map);
-    if (lane == 1) tma_prefetch_map(args.b.rows >= args.b.box ? &args.b.whole_map : &args.b.rest_map);
-  }
-  const bool copies = threadIdx.x == kReaders<Tile> * 32;
+  const bool copies = threadIdx.x == kReaders * 32;
   if (copies) {
-    block.ring.initialize(Tile::kTile.pairs ? 2 * kReaders<Tile> : kReaders<Tile>);
+    block.ring.initialize(kReaders);
     if (Tile::kTile.can_split() && args.work.split > 1) block.sums.initialize();
     mbarrier_init_fence();
   }
   __syncwarp();
-  if (meets_first<Tile>(args)) cluster_arrive_relaxed();  // ordered by mbarrier_init_fence
   named_barrier_arrive(kBeginBarrier, Tile::kTile.threads());
-  if constexpr (Tile::kTile.pairs) cluster_wait();  // before copies into the other block
   if (copies) {
-    bool back = false;
     for_each_piece<Tile>(args.work, [&]<int N>(Sm90Origin tile) {
-      copy_slices<T, Tile, N>(args, tile, block.rank, block.stages, block.ring, back);
-      back = !back;
+      copy_slices<T, Tile, N>(args, tile, block.rank, block.stages, block.ring);
     });
-  }
-  if constexpr (Tile::kTile.pairs) {
-    leave_cluster();
-  } else if (meets_first<Tile>(args)) {
-    __syncwarp();
-    cluster_wait();
   }
 }
 
@@ -184,14 +140,12 @@ __device__ __forceinline__ void multiply_tiles(const Sm90Args& args, const Outpu
   constexpr Sm90Tile kTile = Tile::kTile;
   const std::uint32_t group = threadIdx.x / kSm90Warpgroup;
   BoxStore<Tile> box(args, block.stages + kTile.boxes_at() + group * kTile.boxes() * kTile.box_bytes(), group);
-  if (!kTile.direct && threadIdx.x == 0 && args.y_aligned) tma_prefetch_map(&args.y);
-  if (meets_first<Tile>(args)) cluster_arrive_relaxed();
+  if (threadIdx.x == 0 && args.y_aligned) tma_prefetch_map(&args.y);
   named_barrier_sync(kBeginBarrier, kTile.threads());
-  if constexpr (kTile.pairs) cluster_wait();
   for_each_piece<Tile>(args.work, [&]<int N>(Sm90Origin tile) {
     Sm90Sums<T, N> sums;
-    multiply_slices<T, Tile, N>(args.work.slices_of(kTile.pairs ? 0 : block.rank), block.stages, group * kSm90GroupRows,
-                                block.ring, sums);
+    multiply_slices<T, Tile, N>(args.work.slices_of(block.rank), block.stages, group * kSm90GroupRows, block.ring,
+                                sums);
     if constexpr (Tile::kTile.can_split()) {
       if (args.work.split > 1) {  // one tile a cluster: nothing is copied into the stages any more
         store_split_sums(output, box, args, tile, block.sums, sums);
@@ -201,7 +155,6 @@ __device__ __forceinline__ void multiply_tiles(const Sm90Args& args, const Outpu
     store_sums(output, box, tile, sums);
   });
   box.finish();
-  if constexpr (kTile.pairs) leave_cluster();
 }
 
 #endif
@@ -213,7 +166,7 @@ __global__ void __launch_bounds__(Tile::kTile.threads(), Tile::kTile.blocks_per_
   constexpr bool kShifts = Tile::kTile.shifts_registers();
   extern __shared__ __align__(1024) unsigned char smem[];  // the swizzle is one of addresses: 8 rows are 1024 bytes
   BlockParts<Tile> block(args, shared_address(smem));
-  if (threadIdx.x >= kReaders<Tile> * 32) {
+  if (threadIdx.x >= kReaders * 32) {
     if constexpr (kShifts) keep_registers<24>();
     copy_tiles<T, Tile>(args, block);
   } else {

@@ -10,7 +10,7 @@ namespace inferometer {
 
 #if __CUDA_ARCH__ >= 900
 
-template <int kStages, bool kPairs = false>
+template <int kStages>
 class StageRing {
  public:
   // `barriers`: the shared address of two for each stage, 8-byte aligned.
@@ -38,15 +38,7 @@ class StageRing {
   // The side that reads.
   __device__ void wait_full() const { mbarrier_wait(full(stage_), parity_); }
   // One lane of each warp: the stage before this one is free.
-  __device__ void release_previous() const {
-    const std::uint32_t previous = empty(stage_ == 0 ? kStages - 1 : stage_ - 1);
-    if constexpr (kPairs) {  // both blocks write into both blocks' stages
-      mbarrier_arrive_cluster(previous, 0);
-      mbarrier_arrive_cluster(previous, 1);
-    } else {
-      mbarrier_arrive(previous);
-    }
-  }
+  __device__ void release_previous() const { mbarrier_arrive(empty(stage_ == 0 ? kStages - 1 : stage_ - 1)); }
 
   __device__ void advance() {
     ++stage_;

@@ -19,16 +19,13 @@ namespace inferometer {
 template <class Tile>
 class PartialSums {
   static constexpr std::uint32_t kGroups = Tile::kTile.sum_groups();
-  static constexpr std::uint32_t kThreads = Tile::kTile.groups * kSm90Warpgroup;
-  static constexpr bool kOwnMemory = Tile::kTile.exchange > 0;
+  static constexpr std::uint32_t kThreads = kSm90Groups * kSm90Warpgroup;
 
  public:
   // `memory`: the shared address of the stages, whose place the parts take once all blocks have read theirs: 16 bytes
   // for every thread, own group and block. `barrier`: of this block, for this one exchange.
   __device__ PartialSums(const Sm90Args& args, std::uint32_t memory, std::uint32_t barrier, std::uint32_t rank)
-      : memory_(memory), barrier_(barrier), rank_(rank), split_(args.work.split), own_(args.own_groups) {
-    if constexpr (kOwnMemory) live_ = args.live_groups;
-  }
+      : memory_(memory), barrier_(barrier), rank_(rank), split_(args.work.split), own_(args.own_groups) {}
 
   // One thread, before the first barrier of the block.
   __device__ void initialize() const {
@@ -41,34 +38,29 @@ class PartialSums {
   template <class Sum>
   __device__ __forceinline__ void exchange(const Sum (&sums)[4 * kGroups]) const {
     static_assert(sizeof(Sum) == sizeof(float));
-    if constexpr (kOwnMemory) {
-      cluster_wait();  // all have begun
-      send(sums);
-    } else {
-      cluster_arrive_relaxed();
-      cluster_wait();  // every block has multiplied what was in its stages
-      std::uint32_t owner = 0;
-      std::uint32_t local = 0;
+    cluster_arrive_relaxed();
+    cluster_wait();  // every block has multiplied what was in its stages
+    std::uint32_t owner = 0;
+    std::uint32_t local = 0;
 #pragma unroll
-      for (std::uint32_t group = 0; group < kGroups; ++group) {
-        const auto* const s = reinterpret_cast<const float*>(&sums[4 * group]);
-        const float4 part = make_float4(s[0], s[1], s[2], s[3]);
-        if (owner == rank_) {  // read by this thread only
-          store_shared_16b(place(rank_, local), part);
-        } else {
-          store_cluster_async_16b(cluster_address(place(rank_, local), owner), part, cluster_address(barrier_, owner));
-        }
-        if (++local == own_) {
-          local = 0;
-          ++owner;
-        }
+    for (std::uint32_t group = 0; group < kGroups; ++group) {
+      const auto* const s = reinterpret_cast<const float*>(&sums[4 * group]);
+      const float4 part = make_float4(s[0], s[1], s[2], s[3]);
+      if (owner == rank_) {  // read by this thread only
+        store_shared_16b(place(rank_, local), part);
+      } else {
+        store_cluster_async_16b(cluster_address(place(rank_, local), owner), part, cluster_address(barrier_, owner));
+      }
+      if (++local == own_) {
+        local = 0;
+        ++owner;
       }
     }
     mbarrier_wait(barrier_, 0);
   }
 
   __device__ std::uint32_t first_group() const { return rank_ * own_; }
-  __device__ std::uint32_t end_group() const { return min(first_group() + own_, kOwnMemory ? live_ : kGroups); }
+  __device__ std::uint32_t end_group() const { return min(first_group() + own_, kGroups); }
 
   // The sums over all blocks of `count` groups from `first`: what a thread's sums[4 first] .. are without a split.
   template <class Sum, std::uint32_t kMost>
@@ -90,36 +82,6 @@ class PartialSums {
   }
 
  private:
-  // Owner by owner, each block beginning with the one after it and ending at home: whose a group is takes one
-  // comparison then, where it lies one addition.
-  template <class Sum>
-  __device__ __forceinline__ void send(const Sum (&sums)[4 * kGroups]) const {
-    const std::uint32_t home = place(rank_, 0);
-    std::uint32_t owner = rank_;
-    for (std::uint32_t i = 1; i < split_; ++i) {
-      owner = owner + 1 == split_ ? 0 : owner + 1;
-      const std::uint32_t there = cluster_address(home, owner);
-      const std::uint32_t counter = cluster_address(barrier_, owner);
-      for_groups_of(owner, sums,
-                    [&](std::uint32_t offset, float4 part) { store_cluster_async_16b(there + offset, part, counter); });
-    }
-    for_groups_of(rank_, sums, [&](std::uint32_t offset, float4 part) {  // read by this thread only
-      store_shared_16b(home + offset, part);
-    });
-  }
-
-  // Calls f(offset from the first, part) for this thread's parts of all groups of `owner`.
-  template <class Sum, class F>
-  __device__ __forceinline__ void for_groups_of(std::uint32_t owner, const Sum (&sums)[4 * kGroups], F&& f) const {
-    const std::uint32_t first = owner * own_;
-    const std::uint32_t count = first < live_ ? min(own_, live_ - first) : 0;
-#pragma unroll
-    for (std::uint32_t group = 0; group < kGroups; ++group) {
-      const auto* const s = reinterpret_cast<const float*>(&sums[4 * group]);
-      if (group - first < count) f((group - first) * kThreads * 16, make_float4(s[0], s[1], s[2], s[3]));
-    }
-  }
-
   __device__ std::uint32_t place(std::uint32_t block, std::uint32_t local) const {
     return memory_ + ((block * own_ + local) * kThreads + threadIdx.x) * 16;
   }
@@ -129,7 +91,6 @@ class PartialSums {
   std::uint32_t rank_;
   std::uint32_t split_;
   std::uint32_t own_;
-  std::uint32_t live_ = kGroups;
 };
 
 #endif

@@ -8,7 +8,6 @@
 #include "kernels/matmul/sm90_tile.hpp"
 #include "kernels/ptx/ld_shared.cuh"
 #include "kernels/ptx/mbarrier.cuh"
-#include "kernels/ptx/movmatrix.cuh"
 #include "kernels/ptx/stmatrix.cuh"
 #include "kernels/ptx/tma.cuh"
 #include "kernels/ptx/warpgroup.cuh"
@@ -38,16 +37,12 @@ class BoxStore {
   }
 
   // How many groups of 8 columns of sums all boxes hold.
-  static constexpr std::uint32_t kMostGroups = kTile.boxes() > 0 ? kTile.boxes() * kTile.box_groups() : 64;
+  static constexpr std::uint32_t kMostGroups = kTile.boxes() * kTile.box_groups();
 
   // All threads: the box that is next may be written again.
   __device__ void begin() const {
-    if constexpr (kTile.direct) {
-      __syncwarp();  // a warp has its rows of a box to itself
-    } else {
-      if (is_leader()) tma_store_wait_read<kTile.boxes() - 1>();
-      sync();
-    }
+    if (is_leader()) tma_store_wait_read<kTile.boxes() - 1>();
+    sync();
   }
 
   // Puts 8 columns of sums, rounded and packed in pairs, into the box as their `at`-th, or past its end into the
@@ -61,16 +56,11 @@ class BoxStore {
   }
 
   // All threads: sends off the box and turns to the next. `tile`: what the block computes; `first_group`: the box's
-  // first 8 columns of sums; `groups_left` is at least box_groups() but for direct stores.
-  __device__ void send(Sm90Origin tile, std::uint32_t first_group, std::uint32_t groups_left) {
-    if constexpr (kTile.direct) {
-      __syncwarp();
-      store_rows(tile.a + group_ * kSm90GroupRows, tile.b + first_group * 8, groups_left);
-    } else {
-      flush();
-      send_groups<kTile.box_groups()>(tile, first_group, 0);
-      if (is_leader()) tma_store_commit();
-    }
+  // first 8 columns of sums.
+  __device__ void send(Sm90Origin tile, std::uint32_t first_group) {
+    flush();
+    send_groups<kTile.box_groups()>(tile, first_group, 0);
+    if (is_leader()) tma_store_commit();
     if constexpr (kTile.boxes() == 2) box_ ^= first_box_ ^ (first_box_ + kTile.box_bytes());
   }
 
@@ -85,54 +75,10 @@ class BoxStore {
 
   // Before the block ends: shared memory must outlive the copies from it.
   __device__ void finish() const {
-    if (!kTile.direct && is_leader()) tma_store_wait_read<0>();
-  }
-
-  // Straight to Y: 8 columns of sums of a tile, rounded and packed as for put(). n is even.
-  __device__ void store_group(Sm90Origin tile, std::uint32_t group, std::uint32_t upper, std::uint32_t lower) const {
-    const std::uint32_t lane = threadIdx.x % 32;
-    const std::uint32_t a = tile.a + group_ * kSm90GroupRows + threadIdx.x / 32 % 4 * 16;
-    const std::uint32_t b = tile.b + group * 8;
-    auto* const y = static_cast<std::uint16_t*>(args_.y_data);
-    if constexpr (kTile.weights_are_a) {
-      // [8 features, 8 tokens] to [8 tokens, 8 features]
-      upper = movmatrix_trans(upper);
-      lower = movmatrix_trans(lower);
-      const std::int64_t token = b + lane / 4;
-      const std::int64_t feature = a + lane % 4 * 2;
-      if (token >= args_.m) return;
-      store_pair(y + token * args_.n + feature, upper, feature < args_.n);
-      store_pair(y + token * args_.n + feature + 8, lower, feature + 8 < args_.n);
-    } else {
-      const std::int64_t token = a + lane / 4;
-      const std::int64_t feature = b + lane % 4 * 2;
-      if (feature >= args_.n) return;
-      store_pair(y + token * args_.n + feature, upper, token < args_.m);
-      store_pair(y + (token + 8) * args_.n + feature, lower, token + 8 < args_.m);
-    }
+    if (is_leader()) tma_store_wait_read<0>();
   }
 
  private:
-  __device__ static void store_pair(std::uint16_t* y, std::uint32_t pair, bool valid) {
-    if (valid) *reinterpret_cast<std::uint32_t*>(y) = pair;
-  }
-
-  // A warp's 16 rows of the box, X as A: 8 lanes store a line of 128 bytes.
-  __device__ void store_rows(std::uint32_t row, std::uint32_t column, std::uint32_t chunks) const {
-    const std::uint32_t warp_row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 8;
-    const std::uint32_t chunk = threadIdx.x % 8;
-    const std::int64_t feature = column + chunk * 8;
-    auto* const y = static_cast<std::uint16_t*>(args_.y_data) + feature;
-#pragma unroll
-    for (std::uint32_t r = 0; r < 16; r += 4) {
-      const std::uint32_t at = warp_row + r;
-      const float4 values = load_shared_16b(box_ + at * 128 + ((chunk ^ at % 8) * 16));
-      const std::int64_t token = row + at;
-      if (token < args_.m && feature < args_.n && chunk < chunks)
-        *reinterpret_cast<float4*>(y + token * args_.n) = values;
-    }
-  }
-
   __device__ bool is_leader() const { return threadIdx.x % kSm90Warpgroup == 0; }
   __device__ void sync() const { named_barrier_sync(1 + static_cast<int>(group_), kSm90Warpgroup); }
 

@@ -24,35 +24,20 @@ struct Sm90Tile {
   int tile_b;         // rows of B
   int stages;         // slices in use or on their way
   int blocks_per_sm;  // that registers and shared memory are held to
-  // Candidates. Warpgroups that multiply, 64 rows of A each; Y by ordinary stores instead of the copy engine's; bytes
-  // of shared memory for the sums of other blocks (0: they take the place of the stages); whether tiles may be cut into
-  // parts; A to stay in L2 and B to leave it first; two blocks with the same rows of B fetch a half each for both.
-  int groups = kSm90Groups;
-  bool direct = false;
-  int exchange = 0;
-  bool cuts = true;
-  bool keeps_a = false;
-  bool pairs = false;
-  bool turns = false;  // a block's every second tile goes through k backwards, from what L2 still holds
 
   // Two warpgroups that multiply and a warp that copies. A block with an SM to itself has a third whole warpgroup
   // instead, whose registers the others take: 128 sums a thread leave too few of the 168 that each starts with.
-  constexpr bool shifts_registers() const {
-    return blocks_per_sm == 1 && groups == kSm90Groups && !(direct && tile_b <= 128);
-  }
-  constexpr int threads() const { return groups * kSm90Warpgroup + (shifts_registers() ? kSm90Warpgroup : 32); }
+  constexpr bool shifts_registers() const { return blocks_per_sm == 1; }
+  constexpr int threads() const { return kSm90Groups * kSm90Warpgroup + (shifts_registers() ? kSm90Warpgroup : 32); }
 
-  constexpr int tile_a() const { return groups * kSm90GroupRows; }
-  constexpr int a_bytes() const { return tile_a() * kSm90TileBytesK; }
-  constexpr int stage_bytes() const { return (tile_a() + tile_b) * kSm90TileBytesK; }
+  constexpr int a_bytes() const { return kSm90TileA * kSm90TileBytesK; }
+  constexpr int stage_bytes() const { return (kSm90TileA + tile_b) * kSm90TileBytesK; }
 
   // With W as A the blocks of a cluster may share out the k of a tile; with X as A tiles may be cut into parts.
-  constexpr bool can_split() const { return weights_are_a || exchange > 0; }
-  constexpr int parts() const { return weights_are_a || !cuts ? 1 : tile_b / kSm90PartB; }
+  constexpr bool can_split() const { return weights_are_a; }
+  constexpr int parts() const { return weights_are_a ? 1 : tile_b / kSm90PartB; }
   constexpr int part_b() const { return tile_b / parts(); }
-  constexpr int copied_b() const {
-    return tile_b <= kSm90MostB && !pairs ? tile_b : tile_b / 2;
-  }  // rows of B in a copy
+  constexpr int copied_b() const { return tile_b <= kSm90MostB ? tile_b : tile_b / 2; }  // rows of B in a copy
 
   // Y leaves in boxes of 64 output features (128 bytes) times some tokens. One warpgroup's box: 64 rows of X times 64
   // rows of W; or, with W as A, all 64 of its rows times up to 32 of X, or times 8 where blocks share out the sums of a
@@ -64,12 +49,11 @@ struct Sm90Tile {
   }
   constexpr int box_bytes() const { return (weights_are_a ? box_groups() * 8 : kSm90GroupRows) * 128; }
   // As many as there is room for beside the stages.
-  constexpr int boxes() const { return direct && can_split() ? 0 : (sum_groups() > box_groups() ? 2 : 1); }
+  constexpr int boxes() const { return sum_groups() > box_groups() ? 2 : 1; }
 
   // Shared memory: stages, boxes of each warpgroup, barriers: two a stage, and one for the sums of other blocks.
   constexpr int boxes_at() const { return stages * stage_bytes(); }
-  constexpr int exchange_at() const { return exchange > 0 ? boxes_at() + groups * boxes() * box_bytes() : 0; }
-  constexpr int barriers_at() const { return boxes_at() + groups * boxes() * box_bytes() + exchange; }
+  constexpr int barriers_at() const { return boxes_at() + kSm90Groups * boxes() * box_bytes(); }
   constexpr std::size_t smem_bytes() const {
     return static_cast<std::size_t>(barriers_at()) + (2 * static_cast<std::size_t>(stages) + 1) * 8;
   }

@@ -49,28 +49,6 @@ __device__ __forceinline__ void tma_load_2d(std::uint32_t dst, const CUtensorMap
       : "memory");
 }
 
-// PTX createpolicy.fractional.L2::evict_last.b64 and evict_first: for lines that are to stay in L2, or to leave first.
-__device__ __forceinline__ std::uint64_t l2_policy_last() {
-  std::uint64_t policy;
-  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;\n" : "=l"(policy));
-  return policy;
-}
-__device__ __forceinline__ std::uint64_t l2_policy_first() {
-  std::uint64_t policy;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;\n" : "=l"(policy));
-  return policy;
-}
-
-// tma_load_2d with .L2::cache_hint.
-__device__ __forceinline__ void tma_load_2d_policy(std::uint32_t dst, const CUtensorMap* map, std::uint32_t barrier,
-                                                   std::uint64_t policy, int c0, int c1) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint "
-      "[%0], [%1, {%4, %5}], [%2], %3;\n" ::"r"(dst),
-      "l"(map), "r"(barrier), "l"(policy), "r"(c0), "r"(c1)
-      : "memory");
-}
-
 // The same with .multicast::cluster: into the same place of every block of the cluster whose bit is set in `blocks`,
 // counted by the barrier in the same place there.
 __device__ __forceinline__ void tma_load_2d_multicast(std::uint32_t dst, const CUtensorMap* map, std::uint32_t barrier,
