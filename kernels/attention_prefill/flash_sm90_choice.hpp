@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 
 #include "reference/attention_prefill/problem.hpp"
 
@@ -15,17 +16,11 @@ namespace inferometer {
 //   keys             full 512     1k     2k     8k   causal 512     1k     2k     8k
 //   teams                *409   *468    498    517         *273   *367   *438    487
 //   192 queries           394    461   *506   *543          223    324    431   *504
-//
-// A team alone takes longer over its tile than three warpgroups do: 1 x 32 heads of 128 and 512 tokens, 9.0 for 6.4 us
-// and 12.9 for 11.8; of 1k tokens, 256 tiles, 23.9 for 31.5. So teams only from more tiles than SMs on.
-inline bool flash_sm90_d64_takes_teams(const AttentionPrefillProblem& p, std::int64_t sm_count) {
-  constexpr std::int64_t kTeamQueries = 128;
-  const std::int64_t sequences = p.ragged() ? 1 : p.batch;
-  const std::int64_t tiles = sequences * p.q_heads * ((p.total_q() / sequences + kTeamQueries - 1) / kTeamQueries);
-  return tiles > sm_count && p.kv_len <= (p.causal ? 2048 : 1024);
+inline bool flash_sm90_d64_takes_teams(const AttentionPrefillProblem& p) {
+  return p.kv_len <= (p.causal ? 2048 : 1024);
 }
 
-enum class FlashSm90D128Tiles { short_tiles, long_tiles, paged };
+enum class FlashSm90D128Tiles { short_tiles, long_tiles, paged, small_pages };
 
 // Whether tiles of 192 queries leave so many SMs idle in their last round that tiles of 128 are faster by more than
 // they lose otherwise, 5 %. Of 32 heads: true for 512 queries against 8k keys (640 for 500) and for 2k against 32k (702
@@ -50,7 +45,10 @@ inline bool flash_sm90_favours_short_tiles(const AttentionPrefillProblem& p, std
 // whole boxes divide less well, stay below 0.86 with any block.
 inline FlashSm90D128Tiles flash_sm90_d128_tiles(const AttentionPrefillProblem& p, std::int64_t sm_count) {
   using Tiles = FlashSm90D128Tiles;
-  if (p.paged() && p.block_size % 8 == 0) return Tiles::paged;
+  if (p.paged() && p.block_size % 8 == 0) {
+    const std::int64_t boxes = 128 / std::gcd<std::int64_t>(p.block_size, 128);  // of a block of keys
+    return boxes >= 4 ? Tiles::small_pages : Tiles::paged;
+  }
   if (p.paged() || p.kv_len < (p.causal ? 8192 : 2048)) return Tiles::short_tiles;
   return flash_sm90_favours_short_tiles(p, sm_count) ? Tiles::short_tiles : Tiles::long_tiles;
 }

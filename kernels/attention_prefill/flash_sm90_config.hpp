@@ -14,10 +14,6 @@ struct FlashSm90Options {
   int teams = 1;
   int k_stages = 2;
   int v_stages = 2;
-  // The next tile is asked for near the end of the copies of this one, not at their beginning.
-  bool late = false;
-  // With one stage of queries: a tile's last O += P V does not wait for the queries of the next tile.
-  bool outputs_first = false;
 };
 
 // A team computes kTileQ queries of one head: kWarpgroups warpgroups of 64 rows. One more warpgroup of the thread block
@@ -38,8 +34,6 @@ struct FlashSm90Shape {
   static constexpr int kThreads = 128 * (kWarpgroups * kTeams + 1);
   static constexpr bool kTrusting = kOptions.trusting;
   static constexpr bool kGrouped = kOptions.grouped;
-  static constexpr bool kLate = kOptions.late;
-  static constexpr bool kOutputsFirst = kOptions.outputs_first;
   // Tiles: the one that math warpgroups work on, the one they leave and the one whose queries are on their way.
   static constexpr int kWorkStages = 3;
   static constexpr int kKStages = kOptions.k_stages;
@@ -86,6 +80,10 @@ using FlashSm90D128Capped = FlashSm90Shape<128, 128, 2, 128, 2>;
 // Paged: boxes divide both a block of the cache and a block of keys, and 128 is the better length there.
 using FlashSm90D128Paged =
     FlashSm90Shape<128, 128, 2, 128, 2, FlashSm90Options{.trusting = true, .grouped = true, .k_stages = 3}>;
+// Many boxes a block of keys take long to start: they are asked for a block sooner.
+using FlashSm90D128SmallPages =
+    FlashSm90Shape<128, 128, 2, 128, 1,
+                   FlashSm90Options{.trusting = true, .grouped = true, .k_stages = 3, .v_stages = 3}>;
 using FlashSm90D192 = FlashSm90Shape<192, 192, 2, 112, 1, FlashSm90Options{.trusting = true}>;
 using FlashSm90D192V128 = FlashSm90Shape<192, 128, 2, 128, 1, FlashSm90Options{.trusting = true}>;
 using FlashSm90D256 = FlashSm90Shape<256, 256, 2, 80, 1, FlashSm90Options{.trusting = true}>;

@@ -150,7 +150,7 @@ class QueryKeyWarp : CopyWarp<Shape> {
   // Finds the next tile and tells the other warps. Returns the copy in shared memory: this warp has few registers.
   __device__ const PrefillWork& find_next() {
     const std::uint32_t index = teams() + __shfl_sync(kWholeWarp, taken, 0);
-    if (!Shape::kLate && lane == 0) taken = atomicAdd(p.next_tile, 1U);  // for the next call: the answer takes a while
+    if (lane == 0) taken = atomicAdd(p.next_tile, 1U);  // for the next call: the answer takes a while
     const PrefillWork found = find_work<Shape>(p, index);
     mbarrier_wait(shared_address(&s.work_read[slot.stage()]), slot.parity() ^ 1);
     PrefillWork& work = s.work[slot.stage()];
@@ -167,12 +167,6 @@ class QueryKeyWarp : CopyWarp<Shape> {
     return work;
   }
 
-  // For the next call of find_next: the answer takes a while. Not atomicAdd: for that the compiler gathers lanes first,
-  // and waits for the answer at once.
-  __device__ void take() {
-    if (lane == 0) taken = atomicInc(p.next_tile, ~1U);
-  }
-
   __device__ static bool sees_keys(const PrefillWork& work) { return work.valid && !tile_blocks<Shape>(work).empty(); }
 
   // The last team to find no tile left: no other will ask again in this launch.
@@ -186,33 +180,12 @@ class QueryKeyWarp : CopyWarp<Shape> {
 
   // Blocks of keys from the last to the first. Returns the tile that follows, its queries asked for.
   __device__ const PrefillWork& copy_tile(const PrefillWork& work) {
-    if constexpr (Shape::kLate) return copy_tile_late(work);
     const KeyBlocks blocks = tile_blocks<Shape>(work);
     int block = blocks.end - 1;
     for (int i = 0; i < Shape::kKStages && block >= blocks.begin; ++i) copy_keys(work, block--);
     const PrefillWork& next = find_next();
     if (Shape::kQStages > 1 && sees_keys(next)) copy_queries(next);
     while (block >= blocks.begin) copy_keys(work, block--);
-    if (Shape::kQStages == 1 && sees_keys(next)) copy_queries(next);  // sooner, it would wait for keys not yet copied
-    return next;
-  }
-
-  // As copy_tile. A tile is taken as late as its queries and first keys can still come in time: a team that has long
-  // ones before it must not hold others that an idle team could compute. Causal, 2k keys: 7 % of the time.
-  __device__ const PrefillWork& copy_tile_late(const PrefillWork& work) {
-    const KeyBlocks all = tile_blocks<Shape>(work);
-#pragma unroll 1
-    for (int left = max(all.end - all.begin, 2); left >= 0; --left) {
-      const KeyBlocks blocks = tile_blocks<Shape>(work);  // anew: this warp has few registers
-      const int count = blocks.end - blocks.begin;
-      if (left == blocks_after_find<Shape>(count) + 2) take();
-      if (left == blocks_after_find<Shape>(count)) {
-        const PrefillWork& next = find_next();
-        if (Shape::kQStages > 1 && sees_keys(next)) copy_queries(next);
-      }
-      if (0 < left && left <= count) copy_keys(work, blocks.begin + left - 1);
-    }
-    const PrefillWork& next = s.work[(slot.uses + Shape::kWorkStages - 1) % Shape::kWorkStages];
     if (Shape::kQStages == 1 && sees_keys(next)) copy_queries(next);  // sooner, it would wait for keys not yet copied
     return next;
   }

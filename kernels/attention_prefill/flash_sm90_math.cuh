@@ -212,35 +212,17 @@ class MathWarpgroup : WarpgroupThread {
       end_stream(stage, ended, skipped_after);
       return false;
     }
+    if (skipped_before > 0) skip_keys();
+    wait_queries();
+    start_products();
     float inverse[2];
-    if constexpr (Shape::kOutputsFirst) {
-      outputs();
-      if (skipped_before > 0) skip_keys();
-      finish_rows(stage, ended, inverse);
-      wait_queries();
-      scores();
-      pass_turn();
-      const bool masked = masked_block();
-      wgmma_wait<1>();
-      pin_registers(acc);
-      release_values();
+    finish_rows(stage, ended, inverse);
+    const bool masked = masked_block();
+    wait_scores();
+    softmax(masked, [&](bool, const float(&)[2]) {
+      wait_outputs();
       store(stage, inverse);
-      wgmma_wait<0>();
-      pin_registers(sc);
-      release_scores_operands();
-      softmax(masked, [](bool, const float(&)[2]) {});
-    } else {
-      if (skipped_before > 0) skip_keys();
-      wait_queries();
-      start_products();
-      finish_rows(stage, ended, inverse);
-      const bool masked = masked_block();
-      wait_scores();
-      softmax(masked, [&](bool, const float(&)[2]) {
-        wait_outputs();
-        store(stage, inverse);
-      });
-    }
+    });
     leave_tile(stage);
     if (skipped_before > 0) skip_values();
     fresh = true;

@@ -22,10 +22,8 @@ inline TileSchedule flash_sm90_schedule(const AttentionPrefillProblem& p, int ti
   const std::int64_t wanted_tiles = (p.causal ? 2 : 1) * sm_count;
   const std::int64_t filling_heads = (wanted_tiles + tiles * heads_per_kv - 1) / (tiles * heads_per_kv);
   const std::int64_t kv_heads = p.causal ? filling_heads : std::min(filling_heads, p.kv_heads);
-  TileSchedule schedule = make_tile_schedule(p.batch * p.q_heads, tiles, heads_per_kv, kv_head_bytes,
-                                             std::min(l2_bytes / 2, kv_heads * kv_head_bytes));
-  schedule.merged = true;
-  return schedule;
+  return make_tile_schedule(p.batch * p.q_heads, tiles, heads_per_kv, kv_head_bytes,
+                            std::min(l2_bytes / 2, kv_heads * kv_head_bytes));
 }
 
 }  // namespace inferometer

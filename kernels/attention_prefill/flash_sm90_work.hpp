@@ -56,14 +56,6 @@ INFEROMETER_HOST_DEVICE KeyBlocks tile_blocks(const PrefillWork& work) {
   return key_blocks<Shape::kTileKv>(work.keys, work.first_query, work.queries);
 }
 
-// The warp that copies a tile's keys finds the next tile when so many of `count` blocks are still to be copied: once
-// the stages of K are filled. It takes the tile's number two blocks earlier, as the answer takes a while.
-template <class Shape>
-INFEROMETER_HOST_DEVICE int blocks_after_find(int count) {
-  const int after_stages = count - Shape::kKStages;
-  return after_stages < 0 ? 0 : after_stages < 2 ? after_stages : 2;
-}
-
 // What a math warpgroup must know of its 64 rows of a tile.
 struct WarpgroupWork {
   int block = 0;        // the first of its blocks of keys; they go down

@@ -38,7 +38,7 @@ std::string first_fault(int sequences, Mistake mistake) {
   std::mt19937 random(90);
   for (int i = 0; i < sequences; ++i) {
     const std::vector<PrefillWork> works = random_tiles<Shape>(random);
-    std::vector<Steps> agents{QueryKeyWarp<Shape>(works, mistake).run(), ValueWarp<Shape>(works).run()};
+    std::vector<Steps> agents{QueryKeyWarp<Shape>(works).run(), ValueWarp<Shape>(works).run()};
     for (int w = 0; w < Shape::kWarpgroups; ++w) agents.push_back(MathWarpgroup<Shape>(works, w, mistake).run());
     for (int repeat = 0; repeat < 3; ++repeat)
       if (std::string fault = Interleaving<Shape>(agents).run(random); !fault.empty()) return fault;
@@ -59,15 +59,6 @@ using TrustingOneStage = FlashSm90Shape<64, 64, 3, 16, 1, FlashSm90Options{.trus
 using TrustingMoreKeys = FlashSm90Shape<64, 64, 2, 16, 2, FlashSm90Options{.trusting = true, .k_stages = 3}>;
 using TrustingMoreOfBoth =
     FlashSm90Shape<64, 64, 2, 16, 1, FlashSm90Options{.trusting = true, .k_stages = 3, .v_stages = 3}>;
-// The next tile taken late, with each number of stages, and O += P V before the next queries.
-using Late = FlashSm90Shape<64, 64, 2, 16, 2, FlashSm90Options{.trusting = true, .k_stages = 3, .late = true}>;
-using LateOneStage =
-    FlashSm90Shape<64, 64, 3, 16, 1, FlashSm90Options{.trusting = true, .late = true, .outputs_first = true}>;
-using LateMoreKeys =
-    FlashSm90Shape<64, 64, 2, 16, 1,
-                   FlashSm90Options{.trusting = true, .k_stages = 3, .late = true, .outputs_first = true}>;
-using LateMoreOfAll =
-    FlashSm90Shape<64, 64, 3, 16, 2, FlashSm90Options{.trusting = true, .k_stages = 3, .v_stages = 3, .late = true}>;
 // Two teams share no stage and no turn: each is as one alone.
 using TrustingTeam =
     FlashSm90Shape<64, 64, 2, 16, 2, FlashSm90Options{.trusting = true, .teams = 2, .k_stages = 4, .v_stages = 4}>;
@@ -84,16 +75,11 @@ TEST_CASE("flash_sm90: warps hand over stages without deadlock, and none reads w
   CHECK(first_fault<TrustingMoreKeys>(300, Mistake::none).empty());
   CHECK(first_fault<TrustingMoreOfBoth>(300, Mistake::none).empty());
   CHECK(first_fault<TrustingTeam>(300, Mistake::none).empty());
-  CHECK(first_fault<Late>(300, Mistake::none).empty());
-  CHECK(first_fault<LateOneStage>(300, Mistake::none).empty());
-  CHECK(first_fault<LateMoreKeys>(300, Mistake::none).empty());
-  CHECK(first_fault<LateMoreOfAll>(300, Mistake::none).empty());
 }
 
 TEST_CASE("flash_sm90: the model of its warps finds stages released too soon, and a deadlock",
           "[attention][prefill][flash_sm90]") {
   CHECK_FALSE(first_fault<ThreeWarpgroupsOneStage>(300, Mistake::queries_released_unseen).empty());
-  CHECK(first_fault<LateOneStage>(300, Mistake::queries_before_keys) == "deadlock");
   CHECK_FALSE(first_fault<Trusting>(300, Mistake::keys_released_unchecked).empty());
   CHECK_FALSE(first_fault<TrustingMoreOfBoth>(300, Mistake::keys_released_unchecked).empty());
   CHECK(first_fault<ThreeWarpgroupsOneStage>(300, Mistake::two_blocks_skipped_within_a_stream) == "deadlock");

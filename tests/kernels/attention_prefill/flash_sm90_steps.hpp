@@ -3,7 +3,6 @@
 // in between. A warpgroup is one agent: its warps do the same, and what one of them waits for, all do.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -33,13 +32,7 @@ struct Step {
 using Steps = std::vector<Step>;
 
 // What a kernel could get wrong here, for the model to find.
-enum class Mistake {
-  none,
-  queries_before_keys,
-  queries_released_unseen,
-  keys_released_unchecked,
-  two_blocks_skipped_within_a_stream
-};
+enum class Mistake { none, queries_released_unseen, keys_released_unchecked, two_blocks_skipped_within_a_stream };
 
 template <class Shape>
 struct Stages {
@@ -67,7 +60,7 @@ void fill(Steps& steps, int stage, const OneRing& ring, unsigned contents) {
 template <class Shape>
 class QueryKeyWarp {
  public:
-  QueryKeyWarp(const std::vector<PrefillWork>& tiles, Mistake made) : works(tiles), mistake(made) {}
+  explicit QueryKeyWarp(const std::vector<PrefillWork>& tiles) : works(tiles) {}
 
   Steps run() {
     std::uint32_t work = find_next();
@@ -91,7 +84,6 @@ class QueryKeyWarp {
   bool sees_keys(std::uint32_t work) const { return works[work].valid && !tile_blocks<Shape>(works[work]).empty(); }
 
   std::uint32_t copy_tile(std::uint32_t work) {
-    if (Shape::kLate) return copy_tile_late(work);
     const KeyBlocks blocks = tile_blocks<Shape>(works[work]);
     int block = blocks.end - 1;
     for (int i = 0; i < Shape::kKStages && block >= blocks.begin; ++i) copy_keys(work, block--);
@@ -99,22 +91,6 @@ class QueryKeyWarp {
     if (Shape::kQStages > 1 && sees_keys(next)) copy_queries(next);
     while (block >= blocks.begin) copy_keys(work, block--);
     if (Shape::kQStages == 1 && sees_keys(next)) copy_queries(next);
-    return next;
-  }
-
-  std::uint32_t copy_tile_late(std::uint32_t work) {
-    const KeyBlocks blocks = tile_blocks<Shape>(works[work]);
-    const int count = blocks.end - blocks.begin;
-    const bool queries_first = Shape::kQStages > 1 || mistake == Mistake::queries_before_keys;
-    std::uint32_t next = 0;
-    for (int left = std::max(count, 2); left >= 0; --left) {
-      if (left == blocks_after_find<Shape>(count)) {
-        next = find_next();
-        if (queries_first && sees_keys(next)) copy_queries(next);
-      }
-      if (0 < left && left <= count) copy_keys(work, blocks.begin + left - 1);
-    }
-    if (!queries_first && sees_keys(next)) copy_queries(next);
     return next;
   }
 
@@ -128,7 +104,6 @@ class QueryKeyWarp {
   }
 
   const std::vector<PrefillWork>& works;
-  const Mistake mistake;
   Steps steps;
   Ring<At::kWork> slot;
   Ring<Shape::kQStages> q;
@@ -281,21 +256,11 @@ class MathWarpgroup {
       leave_tile(left);
       return false;
     }
-    if (Shape::kOutputsFirst) {
-      outputs(at);
-      for (int i = 0; i < skipped_before; ++i) skip_keys();
-      wait_queries();
-      scores();
-      pass_turn();
-      wait_outputs(at);
-      release_scores_operands();
-    } else {
-      for (int i = 0; i < skipped_before; ++i) skip_keys();
-      wait_queries();
-      issue_products(at);
-      release_scores_operands();
-      wait_outputs(at);
-    }
+    for (int i = 0; i < skipped_before; ++i) skip_keys();
+    wait_queries();
+    issue_products(at);
+    release_scores_operands();
+    wait_outputs(at);
     leave_tile(left);
     for (int i = 0; i < skipped_before; ++i) skip_values();
     values_of = tile;
