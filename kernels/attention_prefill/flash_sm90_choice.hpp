@@ -33,16 +33,16 @@ inline bool flash_sm90_favours_short_tiles(const AttentionPrefillProblem& p, std
   return !p.ragged() && rounds_of_queries(128) * 21 < rounds_of_queries(192) * 20;
 }
 
-// head_dim 128; "maxima": the shape that takes them of every block, today's for soft caps.
+// head_dim 128; "maxima": the shape that takes them of every block, as problems with a soft cap do.
 //
 //   keys          full 512     1k     2k     8k   causal 512     1k     2k     8k   64 heads over 8: full 8k  causal 8k
 //   maxima             486    581    645    631          309    427    522    614                       630        617
 //   short_tiles       *495   *608    679    683         *312   *443   *550   *653                       686        671
 //   long_tiles         450    579   *681   *701          275    408    531   *653                      *738       *683
 //
-// Paged, against contiguous short_tiles, with boxes of one panel and with boxes of both: blocks of 16 tokens at 0.60 to
-// 0.66 and 0.78 to 0.81, of 64 at 0.81 to 0.85 and 0.93 to 0.96, of 256 at 0.85 and 0.96. long_tiles of 80 keys, which
-// whole boxes divide less well, stay below 0.86 with any block.
+// Paged, against contiguous short_tiles: blocks of 16 tokens at 0.94, of 64 at 0.95, of 256 at 0.96 by `paged`, and at
+// 0.93, 0.93 to 0.94, 0.94 to 0.95 by `small_pages`. With a box for each panel of a head they were at 0.60 to 0.66,
+// 0.81 to 0.85 and 0.85: the start of a copy is what costs.
 inline FlashSm90D128Tiles flash_sm90_d128_tiles(const AttentionPrefillProblem& p, std::int64_t sm_count) {
   using Tiles = FlashSm90D128Tiles;
   if (p.paged() && p.block_size % 8 == 0) {

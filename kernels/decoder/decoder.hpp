@@ -37,7 +37,8 @@ struct DecoderConfig {
   std::int64_t max_tokens = 1;  // of a step, all rows together
   std::int64_t max_length = 1;  // tokens of a sequence
   bool graphs = true;
-  bool prefetch = false;  // ask for weights while small kernels run, so that they lie in the L2 for the next product
+  // Ask for weights while small kernels run, so that they lie in the L2 for the next product: 3 % slower on an H200.
+  bool prefetch = false;
   DecoderSampling sampling = {};
 };
 
