@@ -281,7 +281,7 @@ __global__ void __launch_bounds__(FewTokensShape::kThreads, 1)
 #if __CUDA_ARCH__ >= 900
   using Shape = FewTokens<T, kBits, kPlain, kTokenTiles, kMaxTiles>;
   extern __shared__ __align__(1024) unsigned char smem[];
-  if (threadIdx.x == 0) tma_prefetch_map(&x);
+  if (threadIdx.x == 0 && !args.x_is_row) tma_prefetch_map(&x);
   const int warp = __shfl_sync(~0U, static_cast<int>(threadIdx.x) / 32, 0);  // the compiler learns that all lanes agree
   const auto part = static_cast<int>(cluster_rank());
   const int first_tile = static_cast<int>(cluster_id()) * args.tiles;

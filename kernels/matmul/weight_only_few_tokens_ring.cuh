@@ -70,6 +70,7 @@ class FewTokensRing {
                            int end_slice, int tile_bytes, int warp, unsigned char* shared)
       : tiles_(args, first_tile, first_slice, tile_bytes),
         x_(x),
+        row_(args.x_is_row ? args.x : nullptr),
         next_slice_(first_slice),
         end_slice_(end_slice),
         stages_(args.stages),
@@ -116,15 +117,21 @@ class FewTokensRing {
   }
 
  private:
-  // One lane. Copies arrive in the order of their start: X comes right behind its slice of W.
+  // One lane. Copies arrive in the order of their start: X comes right behind its slice of W. Token 0 lies in a panel
+  // as it does in X.
   __device__ __forceinline__ void fill(int slice, std::uint32_t x_stage, std::uint32_t weights, std::uint32_t barrier) {
     mbarrier_arrive_expect_bytes(barrier, copied_bytes_);
     tiles_.copy_next(weights, barrier);
-    tma_load_2d(x_stage, x_, barrier, slice * kSliceK, 0);
+    if (row_ != nullptr) {
+      bulk_load(x_stage, row_ + slice * kSliceK, kSliceK * sizeof(T), barrier);
+    } else {
+      tma_load_2d(x_stage, x_, barrier, slice * kSliceK, 0);
+    }
   }
 
   TilesInPanels tiles_;
   const CUtensorMap* x_;
+  const T* row_;
   int next_slice_;  // to be copied
   int end_slice_;
   int stages_;

@@ -27,6 +27,7 @@ struct FewTokensArgs {
   int slices;       // of W
   int part_slices;  // of each part ...
   int long_parts;   // ... and one more in so many, the first
+  bool x_is_row;    // of whole slices: copied as it lies, without the tensor map, which copies would wait for at first
 
   FewTokensArgs(const PackedWeights& w, const T* from, T* to, int tokens, int block_tiles, int k_parts, int ring_stages)
       : weights(w),
@@ -40,7 +41,8 @@ struct FewTokensArgs {
         row_tiles(static_cast<int>(w.shape.row_tiles())),
         slices(static_cast<int>(w.shape.slices())),
         part_slices(slices / k_parts),
-        long_parts(slices % k_parts) {}
+        long_parts(slices % k_parts),
+        x_is_row(tokens == 1 && w.shape.k % kSliceK == 0) {}
 };
 
 struct FewTokensShape {

@@ -6,6 +6,7 @@
 
 #include "kernels/matmul/weight_only_few_tokens_shape.hpp"
 #include "kernels/matmul/weight_only_plan.hpp"
+#include "kernels/matmul/weight_only_wgmma_maps.hpp"
 #include "kernels/matmul/weight_only_wgmma_shape.hpp"
 
 namespace inferometer {
@@ -13,7 +14,7 @@ namespace inferometer {
 template <class T>
 using FewTokensKernel = void (*)(FewTokensArgs<T>, CUtensorMap);
 template <class T>
-using WeightOnlyWgmmaKernel = void (*)(WeightOnlyWgmmaArgs<T>, CUtensorMap);
+using WeightOnlyWgmmaKernel = void (*)(WeightOnlyWgmmaArgs<T>, WeightOnlyWgmmaX);
 
 // `plain`: PackedShape::is_plain(). `tiles`: of rows in a block.
 template <class T, int kBits>

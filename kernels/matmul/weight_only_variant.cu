@@ -33,8 +33,8 @@ CUtensorMap map_of_x(const MatmulProblem& p, const MatmulTensors& t, std::int64_
                                            .box = {kSliceK, static_cast<std::uint32_t>(tokens)}});
 }
 
-template <class Kernel, class Args>
-void launch_kernel(Kernel kernel, const WeightOnlyPlan& plan, const Args& args, const CUtensorMap& x, Stream stream) {
+template <class Kernel, class Args, class X>
+void launch_kernel(Kernel kernel, const WeightOnlyPlan& plan, const Args& args, const X& x, Stream stream) {
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim = {.x = static_cast<unsigned>(plan.parts), .y = 1, .z = 1};
@@ -68,21 +68,17 @@ template <class T, int kBits>
 void launch(const State& state, const MatmulProblem& p, const MatmulTensors& t, Stream stream) {
   const WeightOnlyPlan& plan = state.plan;
   const bool plain = state.weights.shape.is_plain();
-  // Rows past the end of X cost the copy engine as much as others: for few tokens there are none.
-  const CUtensorMap x = map_of_x(p, t, plan.few_tokens ? p.m : plan.tokens);
+  // Rows past the end of X cost the copy engine more than those that are there: no box has any.
   if (plan.few_tokens) {
     const FewTokensArgs<T> args(state.weights, static_cast<const T*>(t.x), static_cast<T*>(t.y), static_cast<int>(p.m),
                                 plan.tiles, plan.parts, plan.stages);
-    launch_kernel(few_tokens_kernel_for<T, kBits>(plain, plan.token_tiles, plan.tiles), plan, args, x, stream);
+    launch_kernel(few_tokens_kernel_for<T, kBits>(plain, plan.token_tiles, plan.tiles), plan, args, map_of_x(p, t, p.m),
+                  stream);
   } else {
-    const WeightOnlyWgmmaArgs<T> args = {.weights = state.weights,
-                                         .y = static_cast<T*>(t.y),
-                                         .m = static_cast<int>(p.m),
-                                         .n = static_cast<int>(p.n),
-                                         .row_tiles = plan.tiles,
-                                         .token_tiles = plan.token_tiles,
-                                         .order_band = plan.order_band,
-                                         .parts = plan.parts};
+    const WeightOnlyWgmmaArgs<T> args(state.weights, static_cast<T*>(t.y), static_cast<int>(p.m), plan.tiles,
+                                      plan.token_tiles, plan.tokens, plan.order_band, plan.parts);
+    const CUtensorMap last = map_of_x(p, t, args.last_tokens);
+    const WeightOnlyWgmmaX x = {.whole = plan.token_tiles > 1 ? map_of_x(p, t, plan.tokens) : last, .last = last};
     launch_kernel(weight_only_wgmma_kernel_for<T, kBits>(plain, plan.shape), plan, args, x, stream);
   }
 }

@@ -13,11 +13,13 @@
 
 #include <cstdint>
 
+#include "kernels/matmul/weight_only_wgmma_maps.hpp"
 #include "kernels/matmul/weight_only_wgmma_multiply.cuh"
 #include "kernels/matmul/weight_only_wgmma_shape.hpp"
 #include "kernels/matmul/weight_only_wgmma_slices.cuh"
 #include "kernels/matmul/weight_only_wgmma_store.cuh"
 #include "kernels/ptx/shared_address.cuh"
+#include "kernels/ptx/tma.cuh"
 #include "kernels/ptx/warpgroup.cuh"
 
 namespace inferometer {
@@ -43,6 +45,7 @@ struct WgmmaConfig {
   static constexpr int kSlabTokens = kShape.slab_tokens();
   static constexpr int kPieceFloats = kShape.piece_floats();
   static constexpr int kPartBytes = kShape.part_bytes();
+  static constexpr int kSentAt = kShape.sent_at();
   static_assert(kStagedAt >= kShape.exchange_bytes(), "parts arrive in place of the stages");
 };
 
@@ -52,35 +55,35 @@ struct WgmmaConfig {
 template <class T, int kBits, bool kPlain, int kTokens, int kBands>
 __global__ void __launch_bounds__(WeightOnlyWgmmaShape{kBits, kTokens, kBands}.threads(), 1)
     weight_only_wgmma_kernel(const __grid_constant__ WeightOnlyWgmmaArgs<T> args,
-                             const __grid_constant__ CUtensorMap x) {
+                             const __grid_constant__ WeightOnlyWgmmaX x) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   using Shape = WgmmaConfig<kBits, kPlain, kTokens, kBands>;
+  constexpr int kThreads = Shape::kShape.threads();
   extern __shared__ __align__(1024) unsigned char smem[];
-  const int part = blockIdx.x % args.parts;
-  const int tiles = args.row_tiles * args.token_tiles;
-  const int step = gridDim.x / args.parts;
-  if (threadIdx.x == 0) init_barriers<Shape>(shared_address(smem));
-  __syncthreads();
-
-  const int warpgroup = threadIdx.x / 128;
+  const unsigned warp = __shfl_sync(~0U, threadIdx.x / 32, 0);  // the compiler learns that all lanes agree
+  const auto warpgroup = static_cast<int>(warp / 4);
   const bool is_shared = Shape::kWays > 1 || args.parts > 1;
   if (warpgroup == Shape::kConsumers) {
     keep_registers<Shape::kShape.copy_registers()>();
-    CopiedSlices<Shape> turn(shared_address(smem), threadIdx.x / 32 % WeightOnlyWgmmaShape::kCopyWarps);
-    for (int t = blockIdx.x / args.parts; t < tiles; t += step) {
-      if (threadIdx.x % 32 == 0) copy_slices<T, Shape>(args, &x, WgmmaTile(args, t, part), turn);
-      for (int meeting = 0; is_shared && meeting < share_meetings(args.parts); ++meeting) meet<false>(args.parts);
+    if (threadIdx.x % 32 == 0) tma_prefetch_map(args.token_tiles == 1 ? &x.last : &x.whole);
+    CopiedSlices<Shape> turn(shared_address(smem), static_cast<int>(warp % WeightOnlyWgmmaShape::kCopyWarps));
+    init_barriers<Shape>(turn.full());
+    named_barrier_arrive(kStartBarrier, kThreads);
+    for (int t = blockIdx.x >> args.parts_log2; t < args.tiles; t += gridDim.x >> args.parts_log2) {
+      copy_slices<T, Shape>(args, x, WgmmaTile(args, t), turn);
+      if (is_shared) wait_for_sharers(args.parts);
     }
   } else {
     take_registers<Shape::kShape.multiply_registers()>();
     const TileReader<T, Shape> reader(args.weights.shape, warpgroup % kBands);
     MultipliedSlices<Shape> turn(shared_address(smem), warpgroup / kBands);
-    for (int t = blockIdx.x / args.parts; t < tiles; t += step) {
-      const WgmmaTile tile(args, t, part);
+    named_barrier_sync(kStartBarrier, kThreads);
+    for (int t = blockIdx.x >> args.parts_log2; t < args.tiles; t += gridDim.x >> args.parts_log2) {
+      const WgmmaTile tile(args, t);
       BandSums<Shape> sums = {};
       multiply_slices<T, Shape>(reader, tile.slices, turn, sums);
       if (is_shared) {
-        share_and_store<T, Shape>(args, tile, part, sums, smem);
+        share_and_store<T, Shape>(args, t, sums, smem);
       } else {
 #pragma unroll
         for (int slab = 0; slab < Shape::kSlabs; ++slab)

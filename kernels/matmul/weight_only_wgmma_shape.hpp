@@ -1,6 +1,7 @@
 // The compile-time parameters of weight_only_wgmma_kernel, what a launch of it takes, and its shared memory.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "harness/operator/dtype.hpp"
@@ -18,7 +19,33 @@ struct WeightOnlyWgmmaArgs {
   int row_tiles;    // of the shape's bands
   int token_tiles;  // of the shape's tokens
   int order_band;   // tiles of tokens that run side by side: tile_in_order
-  int parts;        // blocks that share a tile, each with a part of k: a cluster where more than 1
+  int parts;        // blocks that share a tile, each with a part of k: a cluster where more than 1; a power of two
+  // Known to the host, so that no thread divides before its first copy, or between its last product and its last store.
+  int parts_log2;
+  int tiles;             // of Y
+  int slices;            // of W
+  int part_slices;       // of each part ...
+  int long_parts;        // ... and one more in so many, the first
+  int weight_row_tiles;  // of W, 16 rows each
+  int last_tokens;       // of the last tile of tokens: its box of X has no rows past the end
+
+  WeightOnlyWgmmaArgs(const PackedWeights& w, T* to, int all_tokens, int block_row_tiles, int block_token_tiles,
+                      int tile_tokens, int band, int k_parts)
+      : weights(w),
+        y(to),
+        m(all_tokens),
+        n(static_cast<int>(w.shape.n)),
+        row_tiles(block_row_tiles),
+        token_tiles(block_token_tiles),
+        order_band(band),
+        parts(k_parts),
+        parts_log2(std::countr_zero(static_cast<unsigned>(k_parts))),
+        tiles(block_row_tiles * block_token_tiles),
+        slices(static_cast<int>(w.shape.slices())),
+        part_slices(slices / k_parts),
+        long_parts(slices % k_parts),
+        weight_row_tiles(static_cast<int>(w.shape.row_tiles())),
+        last_tokens(all_tokens - (block_token_tiles - 1) * tile_tokens) {}
 };
 
 struct WeightOnlyWgmmaShape {
@@ -71,9 +98,13 @@ struct WeightOnlyWgmmaShape {
   // One thread's floats of a piece, and the bytes of a part of a piece.
   INFEROMETER_HOST_DEVICE constexpr int piece_floats() const { return slab_tokens() / 2; }
   INFEROMETER_HOST_DEVICE constexpr int part_bytes() const { return piece_floats() * 4 * 128; }
-  // Of all parts that arrive in a block: the more blocks share a tile, the fewer of its up to four slabs are this
-  // one's, and the more parts each has.
-  INFEROMETER_HOST_DEVICE constexpr int exchange_bytes() const { return kMaxParts * bands * ways() * part_bytes(); }
+  // In place of the stages: what warpgroups of a block leave for one another, of each slab of each band all but one's,
+  // then what other blocks of the cluster send. The more of them share a tile, the fewer of its up to four slabs are
+  // this block's: two from one other, or one from three others.
+  INFEROMETER_HOST_DEVICE constexpr int sent_at() const { return slabs() * bands * (ways() - 1) * part_bytes(); }
+  INFEROMETER_HOST_DEVICE constexpr int exchange_bytes() const {
+    return sent_at() + (kMaxParts - 1) * bands * part_bytes();
+  }
 };
 
 }  // namespace inferometer

@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "kernels/matmul/packing.hpp"
+#include "kernels/matmul/weight_only_fragment.cuh"
+#include "kernels/matmul/weight_only_wgmma_maps.hpp"
 #include "kernels/matmul/weight_only_wgmma_shape.hpp"
 #include "kernels/matmul/work_split.cuh"
 #include "kernels/ptx/bulk_copy.cuh"
@@ -15,6 +17,12 @@ namespace inferometer {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
+// The block's part of k.
+template <class T>
+__device__ __forceinline__ int block_part(const WeightOnlyWgmmaArgs<T>& args) {
+  return static_cast<int>(blockIdx.x & (args.parts - 1));
+}
+
 // The block's share of one tile of Y.
 struct WgmmaTile {
   int row_tile;
@@ -23,25 +31,35 @@ struct WgmmaTile {
   int slices;
 
   template <class T>
-  __device__ WgmmaTile(const WeightOnlyWgmmaArgs<T>& args, int index, int part) {
-    const TileIndex tile = tile_in_order(index, args.token_tiles, args.row_tiles, args.order_band);
+  __device__ WgmmaTile(const WeightOnlyWgmmaArgs<T>& args, int index)
+      : row_tile(index),
+        token_tile(0),
+        first_slice(block_part(args) * args.part_slices + min(block_part(args), args.long_parts)),
+        slices(args.part_slices + (block_part(args) < args.long_parts ? 1 : 0)) {
+    if (args.token_tiles == 1) return;
+    const auto tile = tile_in_order<std::uint32_t>(index, args.token_tiles, args.row_tiles, args.order_band);
     token_tile = static_cast<int>(tile.m);
     row_tile = static_cast<int>(tile.n);
-    const std::int64_t all_slices = args.weights.shape.slices();
-    first_slice = static_cast<int>(all_slices * part / args.parts);
-    slices = static_cast<int>(all_slices * (part + 1) / args.parts) - first_slice;
   }
 };
 
-// The barriers of the stages: `full` of each, then `empty` of each.
+inline constexpr int kStartBarrier = 7;  // a named one: store_piece has those of the warpgroups
+
+// Each copying warp: sets up the barriers of the stages that it fills, `full` of each stage, then `empty` of each;
+// `first` is that of its first stage. It may start its copies at once; who multiplies waits at kStartBarrier.
 template <class Shape>
-__device__ void init_barriers(std::uint32_t shared) {
-  const std::uint32_t barriers = shared + Shape::kBarriersAt;
-  for (int s = 0; s < Shape::kStages; ++s) {
-    mbarrier_init(barriers + s * 8, 1);
-    mbarrier_init(barriers + (Shape::kStages + s) * 8, Shape::kBands * 4);  // a warpgroup for each band reads a stage
+__device__ __forceinline__ void init_barriers(std::uint32_t first) {
+  constexpr int kCopyWarps = WeightOnlyWgmmaShape::kCopyWarps;
+  if (threadIdx.x % 32 == 0) {
+#pragma unroll
+    for (int stage = 0; stage < Shape::kStages; stage += kCopyWarps) {
+      mbarrier_init(first + stage * 8, 1);
+      mbarrier_init(first + (Shape::kStages + stage) * 8,
+                    Shape::kBands * 4);  // a warpgroup for each band reads a stage
+    }
+    mbarrier_init_fence();
   }
-  mbarrier_init_fence();
+  __syncwarp();
 }
 
 // Every kStride-th slice of the block's tiles, from `first` on, and the stages they go through in turn. kStride divides
@@ -95,23 +113,34 @@ using CopiedSlices = SlicesInTurn<Shape, WeightOnlyWgmmaShape::kCopyWarps>;
 template <class Shape>
 using MultipliedSlices = SlicesInTurn<Shape, Shape::kWays>;
 
-// A copying warp's slices of a tile: X and the packed tiles of W, which are contiguous. One thread calls.
+// A copying warp's slices of a tile: X and the packed tiles of W, which are contiguous. The warp calls.
 template <class T, class Shape>
-__device__ __forceinline__ void copy_slices(const WeightOnlyWgmmaArgs<T>& args, const CUtensorMap* x,
+__device__ __forceinline__ void copy_slices(const WeightOnlyWgmmaArgs<T>& args, const WeightOnlyWgmmaX& x,
                                             const WgmmaTile& tile, CopiedSlices<Shape>& turn) {
   constexpr int kTiles = Shape::kBands * kBandTiles;
-  const PackedShape& shape = args.weights.shape;
-  const std::int64_t first_tile = std::int64_t{tile.row_tile} * kTiles;
-  const auto tiles = static_cast<int>(min(shape.row_tiles() - first_tile, std::int64_t{kTiles}));
-  const std::uint32_t bytes = tiles * shape.tile_bytes();
-  const unsigned char* const weights = args.weights.tiles + shape.tile_at(first_tile, tile.first_slice);
-  const auto slice_bytes = static_cast<std::uint32_t>(shape.tile_at(first_tile, 1) - shape.tile_at(first_tile, 0));
-  for (; turn.slice() < tile.slices; turn.next()) {
+  const int tile_bytes = TileForm<Shape::kBits, Shape::kPlain>(args.weights.shape).tile_bytes();
+  const int first_tile = tile.row_tile * kTiles;
+  const int panel = first_tile & -kPanelTiles;
+  const int height = min(kPanelTiles, args.weight_row_tiles - panel);
+  const int bytes = min(kTiles, args.weight_row_tiles - first_tile) * tile_bytes;
+  const int stride = height * tile_bytes;
+  const bool is_last = tile.token_tile == args.token_tiles - 1;
+  const int x_bytes = is_last ? args.last_tokens * kSliceK * 2 : Shape::kXBytes;
+  const CUtensorMap* const map = is_last ? &x.last : &x.whole;
+  const int first_slice = tile.first_slice + turn.slice();
+  const unsigned char* weights =
+      args.weights.tiles +
+      (std::int64_t{panel} * args.slices + std::int64_t{first_slice} * height + first_tile - panel) * tile_bytes;
+  for (int k = first_slice * kSliceK; turn.slice() < tile.slices; turn.next()) {
     turn.wait_empty();
-    mbarrier_arrive_expect_bytes(turn.full(), Shape::kXBytes + bytes);
-    bulk_load(turn.stage() + Shape::kXBytes, weights + std::int64_t{turn.slice()} * slice_bytes, bytes, turn.full());
-    tma_load_2d(turn.stage(), x, turn.full(), (tile.first_slice + turn.slice()) * kSliceK,
-                tile.token_tile * Shape::kTokens);
+    __syncwarp();  // or a lane left behind by two phases would wait for a third
+    if (threadIdx.x % 32 == 0) {
+      mbarrier_arrive_expect_bytes(turn.full(), x_bytes + bytes);
+      bulk_load(turn.stage() + Shape::kXBytes, weights, bytes, turn.full());
+      tma_load_2d(turn.stage(), map, turn.full(), k, tile.token_tile * Shape::kTokens);
+    }
+    weights += WeightOnlyWgmmaShape::kCopyWarps * stride;
+    k += WeightOnlyWgmmaShape::kCopyWarps * kSliceK;
   }
   turn.next_tile(tile.slices);
 }

@@ -18,22 +18,6 @@ namespace inferometer {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-// All threads of the blocks that share a tile. Only with kPublishes do all see what each wrote before: between blocks
-// that is a fence of the whole GPU.
-template <bool kPublishes>
-__device__ __forceinline__ void meet(int parts) {
-  if (parts == 1) {
-    __syncthreads();
-    return;
-  }
-  if constexpr (kPublishes) {
-    cluster_arrive();
-  } else {
-    cluster_arrive_relaxed();
-  }
-  cluster_wait();
-}
-
 // Rounds the sums of a slab of the tile's tokens in one band and stores them. They go through shared memory to leave
 // in rows of 128 bytes. The warpgroup calls.
 template <class T, class Shape>
@@ -69,62 +53,103 @@ __device__ __forceinline__ void store_piece(const WeightOnlyWgmmaArgs<T>& args, 
   }
 }
 
-// Those who share a tile add up and store it: each slab of a band is added up by one of its sharers, in whose registers
-// its own part stays, and the others send it theirs. The copying warps join in the meetings: the last is for the next
-// tile, which a cluster does not have.
-__device__ __forceinline__ int share_meetings(int parts) { return parts == 1 ? 3 : 2; }
+inline constexpr int kShareBarrier = 6;  // a named one, of all who multiply
+
+// Those who share tile number `index` add up and store it. First the warpgroups of a block: each slab of a band is
+// added up by one of them, in whose registers its own part stays, and the others leave it theirs. Then the blocks of a
+// cluster, of whose sums so few bytes are left: an SM sends some 25 bytes a ns. What is left and sent arrives in place
+// of the stages.
 template <class T, class Shape>
-__device__ __forceinline__ void share_and_store(const WeightOnlyWgmmaArgs<T>& args, const WgmmaTile& tile, int part,
-                                                BandSums<Shape>& sums, unsigned char* shared) {
+__device__ __forceinline__ void share_and_store(const WeightOnlyWgmmaArgs<T>& args, int index, BandSums<Shape>& sums,
+                                                unsigned char* shared) {
   constexpr int kFloats = Shape::kPieceFloats;
-  std::uint32_t place[] = {threadIdx.x};
+  constexpr int kWays = Shape::kWays;
+  std::uint32_t place[] = {threadIdx.x, static_cast<std::uint32_t>(index)};
   pin_registers(place);  // or what follows from it is kept in registers, which the sums need, from tile to tile
   const auto warpgroup = static_cast<int>(place[0] / 128);
-  const auto thread = static_cast<int>(place[0] % 128);
+  const int part = block_part(args);
   const int band = warpgroup % Shape::kBands;
   const int way = warpgroup / Shape::kBands;
-  const int all_parts = args.parts * Shape::kWays;
-  const int own_part = part * Shape::kWays + way;
-  const auto at = [&](int slab, int of_part) {
-    const int slot = slab / args.parts * Shape::kBands + band;
-    return shared_address(shared) + (slot * all_parts + of_part) * Shape::kPartBytes + thread * 16;
+  const std::uint32_t own_place = shared_address(shared) + place[0] % 128 * 16;
+  // Where one of `sharers`, a power of two, leaves what another, `owner`, adds up; `piece`: of the owner's.
+  const auto slot = [&](int piece, int from, int owner, int sharers) {
+    return (piece * Shape::kBands + band) * (sharers - 1) + ((from - owner - 1) & (sharers - 1));
   };
-  meet<false>(args.parts);  // all are done with their stages, in whose place the parts arrive
-#pragma unroll
-  for (int slab = 0; slab < Shape::kSlabs; ++slab) {
-    const int block = slab % args.parts;
-    const bool stays = block == part;
-    if (stays && slab / args.parts % Shape::kWays == way) continue;
-    const std::uint32_t local = at(slab, own_part);
-    const std::uint32_t to = stays ? local : cluster_address(local, block);
+  const auto left_at = [&](int slab, int from) {
+    return own_place + slot(slab, from, slab % kWays, kWays) * Shape::kPartBytes;
+  };
+  const auto sent_at = [&](int slab, int from) {
+    const int piece = slab >> args.parts_log2;
+    return own_place + Shape::kSentAt + slot(piece, from, slab & (args.parts - 1), args.parts) * Shape::kPartBytes;
+  };
+  const auto send = [&](int slab, std::uint32_t to) {
 #pragma unroll
     for (int i = 0; i < kFloats / 4; ++i) {
       const float* s = &sums[slab * kFloats + 4 * i];
       store_cluster_16b(to + i * 128 * 16, make_float4(s[0], s[1], s[2], s[3]));
     }
+  };
+  const auto add = [&](int slab, std::uint32_t from) {
+#pragma unroll
+    for (int i = 0; i < kFloats / 4; ++i) {
+      const uint4 other = load_shared_16b(from + i * 128 * 16);
+      float* s = &sums[slab * kFloats + 4 * i];
+      s[0] += __uint_as_float(other.x);
+      s[1] += __uint_as_float(other.y);
+      s[2] += __uint_as_float(other.z);
+      s[3] += __uint_as_float(other.w);
+    }
+  };
+
+  if (args.parts > 1) cluster_arrive_relaxed();  // this thread is done with its block's stages
+  if constexpr (kWays > 1) {
+    named_barrier_sync(kShareBarrier, Shape::kConsumers * 128);  // and so are all of this block
+#pragma unroll
+    for (int slab = 0; slab < Shape::kSlabs; ++slab)
+      if (slab % kWays != way) send(slab, left_at(slab, way));
+    named_barrier_sync(kShareBarrier, Shape::kConsumers * 128);
+#pragma unroll
+    for (int slab = 0; slab < Shape::kSlabs; ++slab) {
+      if (slab % kWays != way) continue;
+#pragma unroll 1
+      for (int w = 0; w < kWays; ++w)
+        if (w != slab % kWays) add(slab, left_at(slab, w));
+    }
   }
-  meet<true>(args.parts);
+  if (args.parts > 1) {
+    cluster_wait();
+#pragma unroll
+    for (int slab = 0; slab < Shape::kSlabs; ++slab) {
+      const int owner = slab & (args.parts - 1);
+      if (slab % kWays == way && owner != part) send(slab, cluster_address(sent_at(slab, part), owner));
+    }
+    cluster_arrive();
+    cluster_wait();
+  }
+  pin_registers(place);
+  const WgmmaTile tile(args, static_cast<int>(place[1]));
 #pragma unroll
   for (int slab = 0; slab < Shape::kSlabs; ++slab) {
-    if (slab % args.parts != part || slab / args.parts % Shape::kWays != way) continue;
-    for (int p = 0; p < all_parts; ++p) {
-      if (p == own_part) continue;
-      const std::uint32_t from = at(slab, p);
-#pragma unroll
-      for (int i = 0; i < kFloats / 4; ++i) {
-        const uint4 other = load_shared_16b(from + i * 128 * 16);
-        float* s = &sums[slab * kFloats + 4 * i];
-        s[0] += __uint_as_float(other.x);
-        s[1] += __uint_as_float(other.y);
-        s[2] += __uint_as_float(other.z);
-        s[3] += __uint_as_float(other.w);
-      }
-    }
+    if (slab % kWays != way || (slab & (args.parts - 1)) != part) continue;
+    for (int p = 0; p < args.parts; ++p)
+      if (p != part) add(slab, sent_at(slab, p));
     store_piece<T, Shape>(args, &sums[slab * kFloats], tile, band, slab, shared);
   }
   if (args.parts > 1) return;
   fence_async_shared();
-  meet<false>(1);  // the next tile's copies take the place of the parts
+  __syncthreads();  // the copying warps go on to the next tile, in place of what was left
+}
+
+// The copying warps' part in it.
+__device__ __forceinline__ void wait_for_sharers(int parts) {
+  if (parts == 1) {
+    __syncthreads();
+    return;
+  }
+  for (int meeting = 0; meeting < 2; ++meeting) {
+    cluster_arrive_relaxed();
+    cluster_wait();
+  }
 }
 
 #endif

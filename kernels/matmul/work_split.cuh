@@ -8,24 +8,29 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "harness/operator/dtype.hpp"
 
 namespace inferometer {
 
+template <class Int>
 struct TileIndex {
-  std::int64_t m;
-  std::int64_t n;
+  Int m;
+  Int n;
 };
 
 // Tile number `index` of tiles_m x tiles_n, column by column within bands of `band` rows of tiles. Blocks that run at
 // the same time then share rows of X as well as rows of W, and L2 holds what they share: 132 tiles in a band of 12 read
-// 23 panels, in row order up to 133.
-INFEROMETER_HOST_DEVICE constexpr TileIndex tile_in_order(std::int64_t index, std::int64_t tiles_m,
-                                                          std::int64_t tiles_n, std::int64_t band) {
-  const std::int64_t first_m = index / (band * tiles_n) * band;
-  const std::int64_t rows = tiles_m - first_m < band ? tiles_m - first_m : band;
-  const std::int64_t in_band = index % (band * tiles_n);
+// 23 panels, in row order up to 133. Int: 64-bit divisions take a GPU several times what 32-bit ones do.
+template <class Int = std::int64_t>
+INFEROMETER_HOST_DEVICE constexpr TileIndex<Int> tile_in_order(std::type_identity_t<Int> index,
+                                                               std::type_identity_t<Int> tiles_m,
+                                                               std::type_identity_t<Int> tiles_n,
+                                                               std::type_identity_t<Int> band) {
+  const Int first_m = index / (band * tiles_n) * band;
+  const Int rows = tiles_m - first_m < band ? tiles_m - first_m : band;
+  const Int in_band = index % (band * tiles_n);
   return {first_m + in_band % rows, in_band / rows};
 }
 
@@ -52,7 +57,7 @@ struct WorkSplit {
   // `band`: see tile_in_order; shared tiles are dealt out in one band, tiles_m <= band.
   INFEROMETER_HOST_DEVICE constexpr BlockWork work_of(std::int64_t block, std::int64_t band) const {
     if (!shares_tiles()) {
-      const TileIndex tile = tile_in_order(block, tiles_m, tiles_n, band);
+      const TileIndex<std::int64_t> tile = tile_in_order(block, tiles_m, tiles_n, band);
       return {tile.m, tile.n * slices_per_tile, (tile.n + 1) * slices_per_tile};
     }
     const std::int64_t first = block / tiles_m * slices_per_block;

@@ -71,7 +71,12 @@ TEST_CASE("matmul order: every tile comes once, also where the last band is narr
         std::array<std::int64_t, 3>{3, 9, 1}}) {
     std::set<std::pair<std::int64_t, std::int64_t>> seen;
     for (std::int64_t i = 0; i < tiles_m * tiles_n; ++i) {
-      const TileIndex tile = tile_in_order(i, tiles_m, tiles_n, band);
+      const TileIndex<std::int64_t> tile = tile_in_order(i, tiles_m, tiles_n, band);
+      const auto narrow =
+          tile_in_order<std::uint32_t>(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(tiles_m),
+                                       static_cast<std::uint32_t>(tiles_n), static_cast<std::uint32_t>(band));
+      REQUIRE(narrow.m == tile.m);
+      REQUIRE(narrow.n == tile.n);
       REQUIRE(tile.m >= 0);
       REQUIRE(tile.m < tiles_m);
       REQUIRE(tile.n >= 0);
@@ -86,7 +91,7 @@ TEST_CASE("matmul order: 132 tiles at once read few panels of X and W", "[matmul
   std::set<std::int64_t> rows;
   std::set<std::int64_t> columns;
   for (std::int64_t i = 0; i < 132; ++i) {
-    const TileIndex tile = tile_in_order(i, 64, 32, 16);
+    const TileIndex<std::int64_t> tile = tile_in_order(i, 64, 32, 16);
     rows.insert(tile.m);
     columns.insert(tile.n);
   }
@@ -95,7 +100,7 @@ TEST_CASE("matmul order: 132 tiles at once read few panels of X and W", "[matmul
 
 TEST_CASE("matmul order: tile numbers above 2^32 keep their place", "[matmul]") {
   const std::int64_t tiles_n = std::int64_t{1} << 30;  // tile 83 of the second band: column 5, row 3 of its 16
-  const TileIndex tile = tile_in_order(16 * tiles_n + 83, 64, tiles_n, 16);
+  const TileIndex<std::int64_t> tile = tile_in_order(16 * tiles_n + 83, 64, tiles_n, 16);
   CHECK(tile.m == 19);
   CHECK(tile.n == 5);
 }
