@@ -25,7 +25,11 @@ std::vector<std::unique_ptr<RowExecutor>> make_executors(const ExecutorPlan& pla
   std::vector<std::unique_ptr<RowExecutor>> executors;
   for (const int device : plan.devices) {
     SessionConfig config = config_of(plan, device);
-    if (executors.empty()) config.known = plan.known;
+    if (executors.empty()) {
+      config.known = plan.known;
+    } else {
+      config.cpu_rows = false;  // DeviceTeam::run_alone: the first device's worker runs these
+    }
     std::unique_ptr<RowExecutor> executor;
     if (plan.options.in_process) {
       executor = std::make_unique<InProcessExecutor>(config, interrupt, observer);

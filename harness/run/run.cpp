@@ -150,12 +150,13 @@ class Run {
     return group;
   }
 
-  // What can run side by side: rows with a baseline in common stay together.
+  // What can run side by side: rows with a baseline in common stay together. The longest first, so that no device is
+  // left with one while the others are through.
   std::deque<DeviceTeam::Group> groups_left() const {
     std::deque<DeviceTeam::Group> groups;
-    for (const auto& indices : row_groups(sweep_)) {
+    for (const RowGroup& rows : row_groups(sweep_)) {
       DeviceTeam::Group group;
-      for (const std::size_t i : indices)
+      for (const std::size_t i : rows.rows)
         if (!records_.contains(sweep_.rows[i].id)) group.push_back(&sweep_.rows[i]);
       if (!group.empty()) groups.push_back(std::move(group));
     }

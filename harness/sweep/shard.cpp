@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 #include <unordered_map>
 
 #include "harness/operator/nearest_word.hpp"
@@ -38,16 +37,19 @@ Shard parse_shard(const std::string& text) {
   return shard;
 }
 
-std::vector<std::vector<std::size_t>> row_groups(const Sweep& sweep) {
-  std::vector<std::vector<std::size_t>> groups;
+std::vector<RowGroup> row_groups(const Sweep& sweep) {
+  std::vector<RowGroup> groups;
   std::unordered_map<std::string, std::size_t> group_of;
   for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
     const SweepRow& row = sweep.rows[i];
     const std::string key = row.baseline_id.empty() ? to_string(row.problem) : row.baseline_id;
     const auto [found, is_new] = group_of.try_emplace(key, groups.size());
     if (is_new) groups.emplace_back();
-    groups[found->second].push_back(i);
+    groups[found->second].rows.push_back(i);
+    groups[found->second].seconds += estimated_seconds(sweep, row);
   }
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const RowGroup& a, const RowGroup& b) { return a.seconds > b.seconds; });
   return groups;
 }
 
@@ -64,23 +66,13 @@ double estimated_seconds(const Sweep& sweep, const SweepRow& row) {
 }
 
 void keep_shard(Sweep& sweep, const Shard& shard) {
-  const std::vector<std::vector<std::size_t>> groups = row_groups(sweep);
+  const std::vector<RowGroup> groups = row_groups(sweep);
   const auto count = static_cast<std::size_t>(shard.count);
   if (count > groups.size()) {
     throw ConfigError("--shard: " + sweep.path + " has " + std::to_string(groups.size()) +
                       " groups of rows with a baseline or a problem in common, too few for " +
                       std::to_string(shard.count) + " shards");
   }
-  std::vector<double> seconds;
-  seconds.reserve(groups.size());
-  for (const auto& group : groups)
-    seconds.push_back(std::accumulate(group.begin(), group.end(), 0.0, [&](double sum, std::size_t row) {
-      return sum + estimated_seconds(sweep, sweep.rows[row]);
-    }));
-  std::vector<std::size_t> longest_first(groups.size());
-  std::iota(longest_first.begin(), longest_first.end(), 0U);
-  std::stable_sort(longest_first.begin(), longest_first.end(),
-                   [&](std::size_t a, std::size_t b) { return seconds[a] > seconds[b]; });
   struct Load {
     double seconds = 0;
     std::size_t rows = 0;  // decides between equals, so that rows that cost nothing are spread as well
@@ -88,11 +80,11 @@ void keep_shard(Sweep& sweep, const Shard& shard) {
   };
   std::vector<Load> loads(count);
   std::vector<std::size_t> kept;
-  for (const std::size_t group : longest_first) {
+  for (const RowGroup& group : groups) {
     const auto least = std::min_element(loads.begin(), loads.end());
-    least->seconds += seconds[group];
-    least->rows += groups[group].size();
-    if (least - loads.begin() + 1 == shard.index) kept.insert(kept.end(), groups[group].begin(), groups[group].end());
+    least->seconds += group.seconds;
+    least->rows += group.rows.size();
+    if (least - loads.begin() + 1 == shard.index) kept.insert(kept.end(), group.rows.begin(), group.rows.end());
   }
   std::sort(kept.begin(), kept.end());
   SweepShard& part = sweep.shard.emplace();

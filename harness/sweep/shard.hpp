@@ -18,9 +18,15 @@ struct Shard {
 Shard parse_shard(const std::string& text);
 
 // Rows that stay together, as indices into Sweep::rows, ascending: those of one baseline, so that a speed-up is of one
-// device; without baselines those of one problem, whose expected values are computed once. In the order of their first
-// rows.
-std::vector<std::vector<std::size_t>> row_groups(const Sweep& sweep);
+// device; without baselines those of one problem, whose expected values are computed once.
+struct RowGroup {
+  std::vector<std::size_t> rows;
+  double seconds = 0;  // estimated
+};
+
+// The longest first, equals in the order of their first rows: whoever is free takes the next one, and short ones fill
+// what is left at the end.
+std::vector<RowGroup> row_groups(const Sweep& sweep);
 
 // Seconds that a row may take: its time to measure, and its launches at a modest rate. Good for balance, not for
 // promises.

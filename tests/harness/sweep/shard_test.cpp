@@ -68,7 +68,23 @@ TEST_CASE("shard: without baselines rows stay with their problem", "[sweep][shar
   for (SweepRow& row : sweep.rows) row.baseline_id.clear();
   const auto groups = row_groups(sweep);
   REQUIRE(groups.size() == 24);
-  CHECK(groups.front() == std::vector<std::size_t>{0, 1, 2});
+  const auto first =
+      std::find_if(groups.begin(), groups.end(), [](const RowGroup& group) { return group.rows.front() == 0; });
+  REQUIRE(first != groups.end());
+  CHECK(first->rows == std::vector<std::size_t>{0, 1, 2});
+}
+
+TEST_CASE("shard: groups come longest first, each with the seconds of its rows", "[sweep][shard]") {
+  const Sweep sweep = grouped_sweep();
+  const auto groups = row_groups(sweep);
+  CHECK(std::is_sorted(groups.begin(), groups.end(),
+                       [](const RowGroup& a, const RowGroup& b) { return a.seconds > b.seconds; }));
+  CHECK(groups.front().seconds > groups.back().seconds);
+  for (const RowGroup& group : groups) {
+    double seconds = 0;
+    for (const std::size_t row : group.rows) seconds += estimated_seconds(sweep, sweep.rows[row]);
+    CHECK(group.seconds == Approx(seconds));
+  }
 }
 
 TEST_CASE("shard: none is estimated to take over a third longer than the mean", "[sweep][shard]") {
