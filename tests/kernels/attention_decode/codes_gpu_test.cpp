@@ -1,6 +1,7 @@
 // Every code in every place of a row, in K and in V: sequences of one token, whose O is V and whose log-sum-exp is the
 // score.
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -37,27 +38,26 @@ float element_of(const DecodeShape& c, const TokenContents& contents, std::int64
   return code_value(c, byte_at, d) * contents.scale(sequence, 0, first + group);
 }
 
-TEST_CASE("decode kernels: every code of V in every place of a row comes out exactly", kTags) {
-  for (const std::int64_t head_dim : {64, 96, 128, 256})
-    for (const std::int64_t block_size : {0, 1})
-      for (const std::string dtype : {"f16", "bf16"})
-        for (const DecodeShape& c : in_every_code_and_group({.contexts = std::vector<std::int64_t>(kBytes, 1),
-                                    .q_heads = 1,
-                                    .kv_heads = 1,
-                                    .head_dim = head_dim,
-                                    .block_size = block_size,
-                                    .dtype = dtype})) {
-          const TokenContents contents = every_code(c);
-          const std::vector<float> o = run_decode(c, fill_tokens(c, contents)).outputs.at("o");
-          INFO(describe(c));
-          std::int64_t wrong = 0;
-          for (std::int64_t b = 0; b < kBytes; ++b)
-            for (std::int64_t d = 0; d < head_dim; ++d)
-              wrong += o[static_cast<std::size_t>(b * head_dim + d)] != element_of(c, contents, b, kValueElements, d)
-                           ? 1
-                           : 0;
-          CHECK(wrong == 0);
-        }
+TEMPLATE_TEST_CASE_SIG("decode kernels: every code of V in every place of a row comes out exactly", kTags,
+                       ((std::int64_t head_dim), head_dim), 64, 96, 128, 256) {
+  for (const std::int64_t block_size : {0, 1})
+    for (const std::string dtype : {"f16", "bf16"})
+      for (const DecodeShape& c : in_every_code_and_group({.contexts = std::vector<std::int64_t>(kBytes, 1),
+                                  .q_heads = 1,
+                                  .kv_heads = 1,
+                                  .head_dim = head_dim,
+                                  .block_size = block_size,
+                                  .dtype = dtype})) {
+        const TokenContents contents = every_code(c);
+        const std::vector<float> o = run_decode(c, fill_tokens(c, contents)).outputs.at("o");
+        INFO(describe(c));
+        std::int64_t wrong = 0;
+        for (std::int64_t b = 0; b < kBytes; ++b)
+          for (std::int64_t d = 0; d < head_dim; ++d)
+            wrong +=
+                o[static_cast<std::size_t>(b * head_dim + d)] != element_of(c, contents, b, kValueElements, d) ? 1 : 0;
+        CHECK(wrong == 0);
+      }
 }
 
 // Query head h is 1 in dimension h and 0 elsewhere.

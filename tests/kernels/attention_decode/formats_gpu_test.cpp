@@ -1,4 +1,5 @@
 // Every storage format with every group of scales, head dimension, row tile and block size.
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,26 +13,26 @@ constexpr auto kTags = "[attention_decode][gpu]";
 
 const std::vector<std::int64_t> kRagged = {0, 1, 15, 16, 17, 31, 32, 33, 257, 1000};
 
-TEST_CASE("decode kernels: codes in blocks of any size and in ragged contexts agree with double precision", kTags) {
-  for (const std::int64_t block_size : {0, 1, 5, 16, 64, 512})
-    for (const std::string dtype : {"f16", "bf16"}) {
-      const DecodeShape half{.contexts = kRagged, .head_dim = 128, .block_size = block_size, .dtype = dtype};
-      run_decode(half);
-      for (const DecodeShape& c : in_every_code_and_group(half)) run_decode(c);
-    }
+TEMPLATE_TEST_CASE_SIG("decode kernels: codes in blocks of any size and in ragged contexts agree with double precision",
+                       kTags, ((std::int64_t block_size), block_size), 0, 1, 5, 16, 64, 512) {
+  for (const std::string dtype : {"f16", "bf16"}) {
+    const DecodeShape half{.contexts = kRagged, .head_dim = 128, .block_size = block_size, .dtype = dtype};
+    run_decode(half);
+    for (const DecodeShape& c : in_every_code_and_group(half)) run_decode(c);
+  }
 }
 
-TEST_CASE("decode kernels: codes of every head dimension, group and row tile agree with double precision", kTags) {
-  for (const std::int64_t head_dim : {64, 96, 128, 192, 256})
-    for (const std::int64_t q_heads : {8, 24})  // 4 or 12 rows of a KV head: one row tile, or two
-      for (const std::int64_t block_size : {0, 16})
-        for (const std::string dtype : {"f16", "bf16"})
-          for (const DecodeShape& c : in_every_code_and_group({.contexts = {17, 100, 1},
-                                      .q_heads = q_heads,
-                                      .head_dim = head_dim,
-                                      .block_size = block_size,
-                                      .dtype = dtype}))
-            run_decode(c);
+TEMPLATE_TEST_CASE_SIG("decode kernels: codes of every head dimension, group and row tile agree with double precision",
+                       kTags, ((std::int64_t head_dim), head_dim), 64, 96, 128, 192, 256) {
+  for (const std::int64_t q_heads : {8, 24})  // 4 or 12 rows of a KV head: one row tile, or two
+    for (const std::int64_t block_size : {0, 16})
+      for (const std::string dtype : {"f16", "bf16"})
+        for (const DecodeShape& c : in_every_code_and_group({.contexts = {17, 100, 1},
+                                    .q_heads = q_heads,
+                                    .head_dim = head_dim,
+                                    .block_size = block_size,
+                                    .dtype = dtype}))
+          run_decode(c);
 }
 
 TEST_CASE("decode kernels: codes under any number of query rows agree with double precision", kTags) {

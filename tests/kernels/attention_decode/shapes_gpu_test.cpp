@@ -1,4 +1,7 @@
 // Head counts, head dimensions and query lengths: what the row and dimension tiles must cover.
+#include <cstdint>
+#include <string>
+
 #include "tests/kernels/attention_decode/decode_runs.hpp"
 #include "tests/support/catch.hpp"
 
@@ -7,17 +10,17 @@ namespace {
 
 constexpr auto kTags = "[attention_decode][gpu]";
 
-TEST_CASE("decode kernels: any number of query heads shares a KV head", kTags) {
+TEMPLATE_TEST_CASE_SIG("decode kernels: any number of query heads shares a KV head", kTags,
+                       ((std::int64_t block_size), block_size), 0, 16) {
   for (const std::int64_t group : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64})
     for (const std::int64_t kv_heads : {1, 2, 3, 4})
       for (const std::int64_t q_len : {1, 3})
-        for (const std::int64_t block_size : {0, 16})
-          run_decode({.contexts = {70, 2, 33},
-                      .q_len = q_len,
-                      .q_heads = group * kv_heads,
-                      .kv_heads = kv_heads,
-                      .head_dim = 128,
-                      .block_size = block_size});
+        run_decode({.contexts = {70, 2, 33},
+                    .q_len = q_len,
+                    .q_heads = group * kv_heads,
+                    .kv_heads = kv_heads,
+                    .head_dim = 128,
+                    .block_size = block_size});
 }
 
 TEST_CASE("decode kernels: up to eight new tokens see each other causally", kTags) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -19,47 +20,52 @@ std::vector<std::byte> part_of(const std::vector<std::byte>& all, std::size_t in
   return {begin, begin + static_cast<std::ptrdiff_t>(size)};
 }
 
-TEST_CASE("decode kernels: any number of splits gives the same answer, empty ones too", kTags) {
-  for (const std::int64_t head_dim : {64, 128})
-    for (const std::int64_t block_size : {0, 16})
-      for (std::int64_t splits = 1; splits <= 257 / 16 + 1 + 3; ++splits)
-        for (const DecodeShape& c : in_every_format({.contexts = {257},
-                                    .kv_heads = 1,
-                                    .head_dim = head_dim,
-                                    .block_size = block_size,
-                                    .kv_group_size = 64,
-                                    .splits = splits}))
-          run_decode(c);
+TEMPLATE_TEST_CASE_SIG("decode kernels: any number of splits gives the same answer, empty ones too", kTags,
+                       ((std::int64_t head_dim, std::int64_t block_size), head_dim, block_size), (64, 0), (64, 16),
+                       (128, 0), (128, 16)) {
+  for (std::int64_t splits = 1; splits <= 257 / 16 + 1 + 3; ++splits)
+    for (const DecodeShape& c : in_every_format({.contexts = {257},
+                                .kv_heads = 1,
+                                .head_dim = head_dim,
+                                .block_size = block_size,
+                                .kv_group_size = 64,
+                                .splits = splits}))
+      run_decode(c);
 }
 
-TEST_CASE("decode kernels: a long context is split by choice and by hand", kTags) {
+TEMPLATE_TEST_CASE_SIG("decode kernels: a long context is split by choice and by hand", kTags,
+                       ((std::int64_t block_size), block_size), 0, 64) {
   for (const std::int64_t splits : {0, 1, 7, 300, 4096})
-    for (const std::int64_t block_size : {0, 64})
-      run_decode({.contexts = {9000, 4097},
-                  .q_len = 2,
-                  .q_heads = 8,
-                  .kv_heads = 2,
-                  .head_dim = 128,
-                  .block_size = block_size,
-                  .splits = splits});
+    run_decode({.contexts = {9000, 4097},
+                .q_len = 2,
+                .q_heads = 8,
+                .kv_heads = 2,
+                .head_dim = 128,
+                .block_size = block_size,
+                .splits = splits});
 }
 
-TEST_CASE("decode kernels: a launch repeats to the bit, whichever block comes last", kTags) {
-  for (const std::vector<std::int64_t>& contexts : {std::vector<std::int64_t>{3000, 2000, 1000}, {2000}})
-    for (const DecodeShape& c : in_every_format({.contexts = contexts,
-                                .q_heads = 32,
-                                .kv_heads = 8,
-                                .head_dim = 128,
-                                .block_size = 16,
-                                .kv_group_size = 64})) {
-      const VariantRun first = run_decode(c);
-      for (int i = 0; i < 2; ++i) {
-        const VariantRun again = run_decode(c);
-        INFO(describe(c));
-        CHECK(again.raw.at("o") == first.raw.at("o"));
-        CHECK(again.raw.at("lse") == first.raw.at("lse"));
-      }
+void check_repeats(const std::vector<std::int64_t>& contexts) {
+  for (const DecodeShape& c : in_every_format({.contexts = contexts,
+                              .q_heads = 32,
+                              .kv_heads = 8,
+                              .head_dim = 128,
+                              .block_size = 16,
+                              .kv_group_size = 64})) {
+    const VariantRun first = run_decode(c);
+    for (int i = 0; i < 2; ++i) {
+      const VariantRun again = run_decode(c);
+      INFO(describe(c));
+      CHECK(again.raw.at("o") == first.raw.at("o"));
+      CHECK(again.raw.at("lse") == first.raw.at("lse"));
     }
+  }
+}
+
+TEST_CASE("decode kernels: a launch repeats to the bit, whichever block comes last", kTags) { check_repeats({2000}); }
+
+TEST_CASE("decode kernels: a launch of several sequences repeats to the bit, whichever block comes last", kTags) {
+  check_repeats({3000, 2000, 1000});
 }
 
 void check_alone_as_in_batch(const DecodeShape& batch) {

@@ -1,4 +1,5 @@
 // Sliding windows: a query sees its own key and window_left before it.
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -35,16 +36,16 @@ bool same_bits(const VariantRun& a, const VariantRun& b) {
   return a.raw.at("o") == b.raw.at("o") && a.raw.at("lse") == b.raw.at("lse");
 }
 
-TEST_CASE("decode kernels: windows of any size agree with double precision", kTags) {
+TEMPLATE_TEST_CASE_SIG("decode kernels: windows of any size agree with double precision", kTags,
+                       ((std::int64_t block_size), block_size), 0, 5, 16) {
   for (const std::int64_t window : {0, 1, 15, 16, 31, 32, 63, 100, 255, 256, 2000})
     for (const std::int64_t q_len : {1, 4})
-      for (const std::int64_t block_size : {0, 5, 16})
-        for (const DecodeShape& c : in_every_format({.contexts = {257, 1, 0, 33, 256, 3},
-                                    .q_len = q_len,
-                                    .block_size = block_size,
-                                    .kv_group_size = 32,
-                                    .window_left = window}))
-          run_decode(c);
+      for (const DecodeShape& c : in_every_format({.contexts = {257, 1, 0, 33, 256, 3},
+                                  .q_len = q_len,
+                                  .block_size = block_size,
+                                  .kv_group_size = 32,
+                                  .window_left = window}))
+        run_decode(c);
 }
 
 TEST_CASE("decode kernels: windows under every head dimension and row tile agree with double precision", kTags) {
@@ -62,17 +63,17 @@ TEST_CASE("decode kernels: windows under every head dimension and row tile agree
 
 // A window of 64 keys takes 2 steps of 32 keys or 3, by where the sequence ends: the longest sequence may be the one
 // that takes fewer.
-TEST_CASE("decode kernels: a shorter sequence may need more keys for its window than the longest", kTags) {
-  for (const std::int64_t q_len : {1, 4})
-    for (const std::int64_t window : {std::int64_t{31}, std::int64_t{63}, 64 - q_len, 512 - q_len})
-      for (const std::int64_t splits : {0, 1, 2})
-        for (const std::int64_t block_size : {0, 16})
-          for (const DecodeShape& c : in_every_format({.contexts = {1024, 1023, 1000, 31},
-                                      .q_len = q_len,
-                                      .block_size = block_size,
-                                      .window_left = window,
-                                      .splits = splits}))
-            run_decode(c);
+TEMPLATE_TEST_CASE_SIG("decode kernels: a shorter sequence may need more keys for its window than the longest", kTags,
+                       ((std::int64_t q_len), q_len), 1, 4) {
+  for (const std::int64_t window : {std::int64_t{31}, std::int64_t{63}, 64 - q_len, 512 - q_len})
+    for (const std::int64_t splits : {0, 1, 2})
+      for (const std::int64_t block_size : {0, 16})
+        for (const DecodeShape& c : in_every_format({.contexts = {1024, 1023, 1000, 31},
+                                    .q_len = q_len,
+                                    .block_size = block_size,
+                                    .window_left = window,
+                                    .splits = splits}))
+          run_decode(c);
 }
 
 TEST_CASE("decode kernels: a window as long as the context is none", kTags) {

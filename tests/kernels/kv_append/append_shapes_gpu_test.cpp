@@ -1,4 +1,6 @@
 // The append kernels over every shape and format, against cpu.naive to the byte.
+#include <cstdint>
+
 #include "tests/kernels/kv_append/append_runs.hpp"
 #include "tests/support/catch.hpp"
 
@@ -70,16 +72,16 @@ TEST_CASE("append kernels: every head_dim that is a multiple of 8, with every gr
       }
 }
 
-TEST_CASE("append kernels: blocks of every size, ragged sequences, chunks around the edges of blocks and warps",
-          kTags) {
+TEMPLATE_TEST_CASE_SIG(
+    "append kernels: blocks of every size, ragged sequences, chunks around the edges of blocks and warps", kTags,
+    ((std::int64_t kv_bits), kv_bits), 16, 8, 4) {
   for (const std::int64_t block_size : {0, 1, 5, 16, 64, 512})
     for (const std::int64_t new_tokens : {1, 2, 3, 4, 5, 15, 16, 17, 31, 33, 64, 65, 513})
-      for (const std::int64_t kv_bits : {16, 8, 4})
-        check_append({.contexts = {0, 1, 4, 5, 15, 16, 63, 511, 512, 700},
-                      .new_tokens = new_tokens,
-                      .kv_heads = new_tokens % 2 == 0 ? 4 : 1,
-                      .block_size = block_size,
-                      .kv_bits = kv_bits});
+      check_append({.contexts = {0, 1, 4, 5, 15, 16, 63, 511, 512, 700},
+                    .new_tokens = new_tokens,
+                    .kv_heads = new_tokens % 2 == 0 ? 4 : 1,
+                    .block_size = block_size,
+                    .kv_bits = kv_bits});
 }
 
 TEST_CASE("append kernels: one token of one head, and many sequences of one token", kTags) {
