@@ -82,45 +82,45 @@ TEST_CASE("prefill: many short sequences are right", kTags) {
         with_lengths({.q_heads = 2, .head_dim = 128, .block_size = block_size, .causal = true}, q_lens, kv_lens));
 }
 
-TEST_CASE("prefill: a shuffled paged cache gives the bits of contiguous keys and values", kTags) {
-  for (const std::int64_t page : {1, 3, 16, 64, 128, 256, 512})
-    for (const std::int64_t length : {std::int64_t{1}, page - 1, page, page + 1, std::int64_t{1000}}) {
-      if (length == 0) continue;
-      // With strides that tell nothing new, a contiguous problem takes the way of those that need more.
-      Problem contiguous = with_lengths({.q_heads = 2, .kv_heads = 2, .causal = true}, {150, 3}, {length, 5});
-      Problem paged = contiguous;
-      paged.block_size = page;
-      check_same(contiguous, fill_prefill(contiguous, random_prefill_value, kNan), paged,
-                 fill_prefill(paged, random_prefill_value, kNan));
-    }
+TEMPLATE_TEST_CASE_SIG("prefill: a shuffled paged cache gives the bits of contiguous keys and values", kTags,
+                       ((std::int64_t page), page), 1, 3, 16, 64, 128, 256, 512) {
+  for (const std::int64_t length : {std::int64_t{1}, page - 1, page, page + 1, std::int64_t{1000}}) {
+    if (length == 0) continue;
+    // With strides that tell nothing new, a contiguous problem takes the way of those that need more.
+    Problem contiguous = with_lengths({.q_heads = 2, .kv_heads = 2, .causal = true}, {150, 3}, {length, 5});
+    Problem paged = contiguous;
+    paged.block_size = page;
+    check_same(contiguous, fill_prefill(contiguous, random_prefill_value, kNan), paged,
+               fill_prefill(paged, random_prefill_value, kNan));
+  }
 }
 
-TEST_CASE("prefill: chunks of a prompt against a paged prefix are right", kTags) {
-  for (const std::int64_t head_dim : {64, 96, 128, 192, 256})
-    for (const std::int64_t page : {1, 16, 48, 64, 256})
-      check_prefill({.batch = 2,
-                     .q_heads = 4,
-                     .kv_heads = 2,
-                     .q_len = 190,
-                     .kv_len = 1000,
-                     .head_dim = head_dim,
-                     .block_size = page,
-                     .causal = true});
+TEMPLATE_TEST_CASE_SIG("prefill: chunks of a prompt against a paged prefix are right", kTags,
+                       ((std::int64_t head_dim), head_dim), 64, 96, 128, 192, 256) {
+  for (const std::int64_t page : {1, 16, 48, 64, 256})
+    check_prefill({.batch = 2,
+                   .q_heads = 4,
+                   .kv_heads = 2,
+                   .q_len = 190,
+                   .kv_len = 1000,
+                   .head_dim = head_dim,
+                   .block_size = page,
+                   .causal = true});
 }
 
-TEST_CASE("prefill: rows of K and V may lie at strides of their own", kTags) {
-  for (const std::int64_t head_dim : {64, 80, 128})
-    for (const std::int64_t block_size : {0, 1, 5, 16}) {
-      const Problem dense = with_lengths({.q_heads = 4, .kv_heads = 2, .head_dim = head_dim, .block_size = block_size},
-                                         {100, 1, 70}, {33, 100, 0});
-      for (const auto& [k_excess, v_excess] : {std::pair{8, 0}, std::pair{0, 8}, std::pair{64, 200}}) {
-        Problem apart = dense;
-        apart.k_row_stride = 2 * head_dim + k_excess;
-        apart.v_row_stride = 2 * head_dim + v_excess;
-        check_same(dense, fill_prefill(dense, random_prefill_value, 0), apart,
-                   fill_prefill(apart, random_prefill_value, kNan));
-      }
+TEMPLATE_TEST_CASE_SIG("prefill: rows of K and V may lie at strides of their own", kTags,
+                       ((std::int64_t head_dim), head_dim), 64, 80, 128) {
+  for (const std::int64_t block_size : {0, 1, 5, 16}) {
+    const Problem dense = with_lengths({.q_heads = 4, .kv_heads = 2, .head_dim = head_dim, .block_size = block_size},
+                                       {100, 1, 70}, {33, 100, 0});
+    for (const auto& [k_excess, v_excess] : {std::pair{8, 0}, std::pair{0, 8}, std::pair{64, 200}}) {
+      Problem apart = dense;
+      apart.k_row_stride = 2 * head_dim + k_excess;
+      apart.v_row_stride = 2 * head_dim + v_excess;
+      check_same(dense, fill_prefill(dense, random_prefill_value, 0), apart,
+                 fill_prefill(apart, random_prefill_value, kNan));
     }
+  }
 }
 
 TEST_CASE("prefill: NaN and infinity in unused slots, blocks and padding change no bit", kTags) {
@@ -180,11 +180,11 @@ TEST_CASE("prefill: a window as long as the sequence is none, one of 0 gives the
   }
 }
 
-TEST_CASE("prefill: every window is right, at every tile's edge", kTags) {
-  for (const std::int64_t head_dim : {64, 128, 256})
-    for (const std::int64_t window : {0, 1, 15, 16, 31, 47, 48, 63, 64, 65, 79, 80, 127, 128, 129, 175, 176, 400, 699})
-      for (const auto& [q_len, kv_len] : {std::pair{450, 700}, std::pair{300, 300}, std::pair{200, 130}})
-        check_prefill({.q_len = q_len, .kv_len = kv_len, .head_dim = head_dim, .window_left = window, .causal = true});
+TEMPLATE_TEST_CASE_SIG("prefill: every window is right, at every tile's edge", kTags,
+                       ((std::int64_t head_dim), head_dim), 64, 128, 256) {
+  for (const std::int64_t window : {0, 1, 15, 16, 31, 47, 48, 63, 64, 65, 79, 80, 127, 128, 129, 175, 176, 400, 699})
+    for (const auto& [q_len, kv_len] : {std::pair{450, 700}, std::pair{300, 300}, std::pair{200, 130}})
+      check_prefill({.q_len = q_len, .kv_len = kv_len, .head_dim = head_dim, .window_left = window, .causal = true});
 }
 
 TEST_CASE("prefill: with a soft cap scores become c tanh(s / c)", kTags) {
@@ -223,25 +223,25 @@ TEST_CASE("prefill: every soft cap is right, with large logits too", kTags) {
                       });
 }
 
-TEST_CASE("prefill: V may be narrower or wider than Q and K", kTags) {
+TEMPLATE_TEST_CASE_SIG("prefill: V may be narrower or wider than Q and K", kTags, ((Dtype dtype), dtype), Dtype::f16,
+                       Dtype::bf16) {
   for (const auto& [head_dim, v_head_dim] :
        {std::pair{192, 128}, {64, 128}, {128, 64}, {256, 8}, {8, 256}, {96, 64}, {72, 128}})
-    for (const Dtype dtype : {Dtype::f16, Dtype::bf16})
-      for (const bool causal : {false, true})
-        check_prefill({.batch = 2,
-                       .q_heads = 4,
-                       .kv_heads = 2,
-                       .q_len = 190,
-                       .kv_len = 300,
-                       .head_dim = head_dim,
-                       .v_head_dim = v_head_dim,
-                       .causal = causal,
-                       .dtype = dtype});
+    for (const bool causal : {false, true})
+      check_prefill({.batch = 2,
+                     .q_heads = 4,
+                     .kv_heads = 2,
+                     .q_len = 190,
+                     .kv_len = 300,
+                     .head_dim = head_dim,
+                     .v_head_dim = v_head_dim,
+                     .causal = causal,
+                     .dtype = dtype});
 }
 
 // The pool is widened to 2^32 elements and more of K and of V, 17 GB in all; only the blocks of one short sequence hold
 // numbers, the rest NaN: a wrapped offset cannot go unseen.
-TEST_CASE("prefill: block offsets past 2^31 and 2^32 elements are right", "[attention][prefill][gpu][large]") {
+TEST_CASE("prefill: block offsets past 2^31 and 2^32 elements are right", kTags) {
   constexpr std::int64_t kBlockSize = 16;
   const Problem p{.q_heads = 8,
                   .kv_heads = 8,

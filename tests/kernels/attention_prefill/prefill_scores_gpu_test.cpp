@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "tests/kernels/attention_prefill/prefill_problem.hpp"
@@ -54,37 +52,47 @@ Problem of_length(std::int64_t head_dim, std::int64_t keys, bool causal, std::in
                       {keys, 300});
 }
 
-void check_scores(Problem p) {
-  for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
-    p.dtype = dtype;
-    for (const Scores scores :
-         {Scores::rising, Scores::rising_slowly, Scores::falling, Scores::early_key, Scores::large, Scores::huge}) {
-      CAPTURE(static_cast<int>(scores));
-      check_prefill(p, 1, with_scores(p, scores));
-    }
+void check_scores(Problem p, Dtype dtype) {
+  p.dtype = dtype;
+  for (const Scores scores :
+       {Scores::rising, Scores::rising_slowly, Scores::falling, Scores::early_key, Scores::large, Scores::huge}) {
+    CAPTURE(static_cast<int>(scores));
+    check_prefill(p, 1, with_scores(p, scores));
   }
 }
 
-TEST_CASE("prefill: scores that rise, fall, jump or are huge are right at head_dim 64", "[attention][prefill][gpu]") {
-  check_scores(of_length(64, 600, true));
-  for (const bool causal : {false, true}) check_scores(of_length(64, 2100, causal));
-  check_scores(of_length(64, 600, true, 16));
+TEMPLATE_TEST_CASE_SIG("prefill: scores that rise, fall, jump or are huge are right at head_dim 64",
+                       "[attention][prefill][gpu]", ((Dtype dtype), dtype), Dtype::f16, Dtype::bf16) {
+  check_scores(of_length(64, 600, true), dtype);
+  for (const bool causal : {false, true}) check_scores(of_length(64, 2100, causal), dtype);
+  check_scores(of_length(64, 600, true, 16), dtype);
 }
 
-TEST_CASE("prefill: scores that rise, fall, jump or are huge are right at head_dim 128", "[attention][prefill][gpu]") {
-  check_scores(of_length(128, 600, true));
-  for (const bool causal : {false, true}) check_scores(of_length(128, 1100, causal));
-  check_scores(of_length(128, 2100, false));
-  check_scores(of_length(128, 4200, true));
-  for (const std::int64_t block_size : {16, 64}) check_scores(of_length(128, 600, true, block_size));
+TEMPLATE_TEST_CASE_SIG("prefill: scores that rise, fall, jump or are huge are right at head_dim 128",
+                       "[attention][prefill][gpu]", ((Dtype dtype), dtype), Dtype::f16, Dtype::bf16) {
+  check_scores(of_length(128, 600, true), dtype);
+  for (const bool causal : {false, true}) check_scores(of_length(128, 1100, causal), dtype);
 }
 
-TEST_CASE("prefill: scores that rise, fall, jump or are huge are right at other widths", "[attention][prefill][gpu]") {
-  for (const auto& [head_dim, v_head_dim] : {std::pair{96, 0}, {192, 0}, {192, 128}, {256, 0}}) {
-    Problem p = of_length(head_dim, 700, true);
-    p.v_head_dim = v_head_dim;
-    check_scores(p);
-  }
+TEMPLATE_TEST_CASE_SIG("prefill: scores that rise, fall, jump or are huge are right at head_dim 128 in pages",
+                       "[attention][prefill][gpu]", ((Dtype dtype), dtype), Dtype::f16, Dtype::bf16) {
+  for (const std::int64_t block_size : {16, 64}) check_scores(of_length(128, 600, true, block_size), dtype);
+}
+
+TEMPLATE_TEST_CASE_SIG("prefill: scores that rise, fall, jump or are huge are right at head_dim 128 over many keys",
+                       "[attention][prefill][gpu]",
+                       ((Dtype dtype, std::int64_t keys, bool causal), dtype, keys, causal), (Dtype::f16, 2100, false),
+                       (Dtype::bf16, 2100, false), (Dtype::f16, 4200, true), (Dtype::bf16, 4200, true)) {
+  check_scores(of_length(128, keys, causal), dtype);
+}
+
+TEMPLATE_TEST_CASE_SIG("prefill: scores that rise, fall, jump or are huge are right at other widths",
+                       "[attention][prefill][gpu]",
+                       ((std::int64_t head_dim, std::int64_t v_head_dim), head_dim, v_head_dim), (96, 0), (192, 0),
+                       (192, 128), (256, 0)) {
+  Problem p = of_length(head_dim, 700, true);
+  p.v_head_dim = v_head_dim;
+  for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) check_scores(p, dtype);
 }
 
 TEST_CASE("prefill: windows over rising scores are right, in which rows see their first keys at different blocks",
@@ -98,37 +106,34 @@ TEST_CASE("prefill: windows over rising scores are right, in which rows see thei
 }
 
 // Lengths that the short problems of the other tests do not reach.
-TEST_CASE("prefill: many keys are right, contiguous and paged", "[attention][prefill][gpu]") {
-  for (const std::int64_t head_dim : {64, 128})
-    for (const bool causal : {false, true})
-      for (const std::int64_t block_size : {0, 16, 40, 256})
-        for (const std::int64_t keys : {1025, 2049, 4097}) {
-          check_prefill(of_length(head_dim, keys, causal, block_size));
-          // Enough tiles that those of 192 queries keep all SMs busy.
-          if (block_size == 0)
-            check_prefill({.q_heads = 132, .q_len = 190, .kv_len = keys, .head_dim = head_dim, .causal = causal});
-        }
+TEMPLATE_TEST_CASE_SIG("prefill: many keys are right, contiguous and paged", "[attention][prefill][gpu]",
+                       ((std::int64_t head_dim, std::int64_t block_size), head_dim, block_size), (64, 0), (64, 16),
+                       (64, 40), (64, 256), (128, 0), (128, 16), (128, 40), (128, 256)) {
+  for (const bool causal : {false, true})
+    for (const std::int64_t keys : {1025, 2049, 4097}) check_prefill(of_length(head_dim, keys, causal, block_size));
 }
 
-TEST_CASE("prefill: every shape of cuda.flash_sm90 gives the same bits for the same inputs",
-          "[attention][prefill][gpu]") {
+// Enough tiles that those of 192 queries keep all SMs busy.
+TEST_CASE("prefill: many keys are right under many queries", "[attention][prefill][gpu][large]") {
+  for (const std::int64_t head_dim : {64, 128})
+    for (const bool causal : {false, true})
+      for (const std::int64_t keys : {1025, 2049, 4097})
+        check_prefill({.q_heads = 132, .q_len = 190, .kv_len = keys, .head_dim = head_dim, .causal = causal});
+}
+
+TEMPLATE_TEST_CASE_SIG(
+    "prefill: every shape of cuda.flash_sm90 gives the same bits for the same inputs", "[attention][prefill][gpu]",
+    ((std::int64_t head_dim, std::int64_t keys, std::int64_t block_size), head_dim, keys, block_size), (64, 600, 0),
+    (64, 2100, 0), (128, 600, 0), (128, 1100, 0), (128, 4200, 0), (128, 900, 16), (128, 900, 64)) {
   constexpr int kRepeats = 10;
-  for (const auto& [head_dim, keys, block_size] : {std::tuple{64, 600, 0},
-                                                   {64, 2100, 0},
-                                                   {128, 600, 0},
-                                                   {128, 1100, 0},
-                                                   {128, 4200, 0},
-                                                   {128, 900, 16},
-                                                   {128, 900, 64}}) {
-    Problem p =
-        with_lengths({.q_heads = 24, .kv_heads = 8, .head_dim = head_dim, .block_size = block_size, .causal = true},
-                     {500, 1, 190, 600}, {keys, 300, 0, keys});
-    const VariantRun first = run_prefill("cuda.flash_sm90", p);
-    INFO(to_string(prefill_fields(p)) << ": " << first.unsupported << first.check.reason);
-    if (!first.unsupported.empty()) return;  // another GPU
-    CHECK(first.check.passed);
-    for (int repeat = 1; repeat < kRepeats; ++repeat) REQUIRE(run_prefill("cuda.flash_sm90", p).raw == first.raw);
-  }
+  const Problem p =
+      with_lengths({.q_heads = 24, .kv_heads = 8, .head_dim = head_dim, .block_size = block_size, .causal = true},
+                   {500, 1, 190, 600}, {keys, 300, 0, keys});
+  const VariantRun first = run_prefill("cuda.flash_sm90", p);
+  INFO(to_string(prefill_fields(p)) << ": " << first.unsupported << first.check.reason);
+  if (!first.unsupported.empty()) return;  // another GPU
+  CHECK(first.check.passed);
+  for (int repeat = 1; repeat < kRepeats; ++repeat) REQUIRE(run_prefill("cuda.flash_sm90", p).raw == first.raw);
 }
 
 }  // namespace

@@ -11,29 +11,30 @@
 namespace inferometer::test {
 namespace {
 
-TEST_CASE("prefill: every head_dim in both types is right, masked and not", "[attention][prefill][gpu]") {
+TEMPLATE_TEST_CASE_SIG("prefill: every head_dim is right, masked and not", "[attention][prefill][gpu]",
+                       ((Dtype dtype), dtype), Dtype::f16, Dtype::bf16) {
   for (const std::int64_t head_dim : {8, 16, 40, 64, 72, 80, 96, 104, 112, 128, 136, 192, 200, 248, 256}) {
-    for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
-      for (const bool causal : {false, true}) {
-        check_prefill({.batch = 2,
-                       .q_heads = 4,
-                       .kv_heads = 2,
-                       .q_len = 150,
-                       .kv_len = 170,
-                       .head_dim = head_dim,
-                       .causal = causal,
-                       .dtype = dtype});
-      }
+    for (const bool causal : {false, true}) {
+      check_prefill({.batch = 2,
+                     .q_heads = 4,
+                     .kv_heads = 2,
+                     .q_len = 150,
+                     .kv_len = 170,
+                     .head_dim = head_dim,
+                     .causal = causal,
+                     .dtype = dtype});
     }
   }
 }
 
-// Tiles of the kernels are 48, 64, 80, 96, 112, 128, 176 and 192 rows.
-TEST_CASE("prefill: lengths around tile edges are right", "[attention][prefill][gpu]") {
+// Tiles of the kernels are 48, 64, 80, 96, 112, 128, 176 and 192 rows. A case takes four lengths of queries.
+TEMPLATE_TEST_CASE_SIG("prefill: lengths around tile edges are right", "[attention][prefill][gpu]",
+                       ((std::size_t first), first), 0, 4, 8, 12, 16, 20, 24, 28) {
   const std::vector<std::int64_t> lengths = {1,   15,  17,  31,  32,  33,  47,  48,  49,  63,  64,
                                              65,  79,  80,  81,  95,  97,  111, 113, 127, 128, 129,
                                              175, 176, 177, 191, 192, 193, 255, 257, 383, 385};
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
+  REQUIRE(lengths.size() == 32);
+  for (std::size_t i = first; i < first + 4; ++i) {
     for (std::size_t j = 0; j < lengths.size(); ++j) {
       // 64, 128 and 256 in turn, so that all edges meet each of them, masked and not.
       const std::int64_t head_dim = std::int64_t{64} << ((i + j) % 3);
@@ -42,58 +43,67 @@ TEST_CASE("prefill: lengths around tile edges are right", "[attention][prefill][
   }
 }
 
-TEST_CASE("prefill: rows of scores around every length the softmax treats differently are right",
-          "[attention][prefill][gpu]") {
-  for (const std::int64_t kv_len : {1023, 1024, 1025, 2048, 2049, 4096, 4097, 8192, 8193, 16384, 16385, 40000}) {
-    for (const bool causal : {false, true})
-      check_prefill({.q_heads = 2, .q_len = 70, .kv_len = kv_len, .head_dim = 64, .causal = causal});
-  }
+TEMPLATE_TEST_CASE_SIG("prefill: rows of scores around every length the softmax treats differently are right",
+                       "[attention][prefill][gpu]", ((bool causal), causal), false, true) {
+  for (const std::int64_t kv_len : {1023, 1024, 1025, 2048, 2049, 4096, 4097, 8192, 8193, 16384, 16385, 40000})
+    check_prefill({.q_heads = 2, .q_len = 70, .kv_len = kv_len, .head_dim = 64, .causal = causal});
 }
 
-TEST_CASE("prefill: any number of query heads per KV head is right", "[attention][prefill][gpu]") {
+TEMPLATE_TEST_CASE_SIG("prefill: any number of query heads per KV head is right", "[attention][prefill][gpu]",
+                       ((std::int64_t kv_heads), kv_heads), 1, 2, 3, 4) {
   for (const std::int64_t group : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64}) {
-    for (const std::int64_t kv_heads : {1, 2, 3, 4}) {
-      for (const std::int64_t q_len : {1, 3}) {
-        check_prefill({.batch = 2,
-                       .q_heads = group * kv_heads,
-                       .kv_heads = kv_heads,
-                       .q_len = q_len,
-                       .kv_len = 100,
-                       .head_dim = 64,
-                       .causal = true});
-      }
+    for (const std::int64_t q_len : {1, 3}) {
+      check_prefill({.batch = 2,
+                     .q_heads = group * kv_heads,
+                     .kv_heads = kv_heads,
+                     .q_len = q_len,
+                     .kv_len = 100,
+                     .head_dim = 64,
+                     .causal = true});
     }
   }
 }
 
-TEST_CASE("prefill: random problems of every kind are right", "[attention][prefill][gpu]") {
+// Equal lengths, dense tensors and no more than a causal mask.
+AttentionPrefillProblem plain(const AttentionPrefillProblem& any) {
+  return {.batch = any.batch,
+          .q_heads = any.q_heads,
+          .kv_heads = any.kv_heads,
+          .q_len = any.q_len,
+          .kv_len = any.kv_len,
+          .head_dim = any.head_dim,
+          .causal = any.causal,
+          .dtype = any.dtype};
+}
+
+void check_random(std::uint64_t count, std::int64_t longest, bool of_every_kind) {
   const std::uint64_t first_seed = std::random_device{}();
-  for (std::uint64_t seed = first_seed; seed < first_seed + 50; ++seed) {
+  for (std::uint64_t seed = first_seed; seed < first_seed + count; ++seed) {
     CAPTURE(seed);
     std::mt19937_64 random(seed);
-    check_prefill(random_prefill(random, 700), seed);
+    const AttentionPrefillProblem any = random_prefill(random, longest);
+    check_prefill(of_every_kind ? any : plain(any), seed);
   }
 }
 
-TEST_CASE("prefill: random plain problems are right", "[attention][prefill][gpu]") {
-  const std::uint64_t first_seed = std::random_device{}();
-  for (std::uint64_t seed = first_seed; seed < first_seed + 25; ++seed) {
-    CAPTURE(seed);
-    std::mt19937_64 random(seed);
-    const AttentionPrefillProblem any = random_prefill(random, 700);
-    check_prefill({.batch = any.batch,
-                   .q_heads = any.q_heads,
-                   .kv_heads = any.kv_heads,
-                   .q_len = any.q_len,
-                   .kv_len = any.kv_len,
-                   .head_dim = any.head_dim,
-                   .causal = any.causal,
-                   .dtype = any.dtype},
-                  seed);
-  }
+TEST_CASE("prefill: random problems of every kind are right", "[attention][prefill][gpu][large]") {
+  check_random(50, 700, true);
 }
 
-TEST_CASE("prefill: more thread blocks than a grid's y or z dimension holds are right", "[attention][prefill][gpu]") {
+TEST_CASE("prefill: random short problems of every kind are right", "[attention][prefill][gpu]") {
+  check_random(25, 200, true);
+}
+
+TEST_CASE("prefill: random plain problems are right", "[attention][prefill][gpu][large]") {
+  check_random(25, 700, false);
+}
+
+TEST_CASE("prefill: random short plain problems are right", "[attention][prefill][gpu]") {
+  check_random(25, 200, false);
+}
+
+TEST_CASE("prefill: more thread blocks than a grid's y or z dimension holds are right",
+          "[attention][prefill][gpu][large]") {
   check_prefill({.q_heads = 66000, .kv_heads = 66000, .q_len = 2, .kv_len = 3, .head_dim = 64});
   check_prefill({.q_heads = 70000, .kv_heads = 7, .q_len = 1, .kv_len = 33, .head_dim = 64});
   check_prefill({.batch = 70000, .q_heads = 2, .q_len = 2, .kv_len = 5, .head_dim = 64, .causal = true});
@@ -101,7 +111,7 @@ TEST_CASE("prefill: more thread blocks than a grid's y or z dimension holds are 
   check_prefill(with_lengths({.q_heads = 2, .head_dim = 64}, lengths, lengths));
 }
 
-TEST_CASE("prefill: the same inputs give the same bits", "[attention][prefill][gpu]") {
+TEST_CASE("prefill: the same inputs give the same bits", "[attention][prefill][gpu][large]") {
   constexpr int kRepeats = 50;
   const AttentionPrefillProblem equal{
       .batch = 2, .q_heads = 8, .kv_heads = 2, .q_len = 700, .kv_len = 900, .head_dim = 128, .causal = true};
