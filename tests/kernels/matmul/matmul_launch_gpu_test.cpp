@@ -18,15 +18,18 @@ const std::vector<MatmulProblem> kProblems = {{.m = 1, .n = 4096, .k = 4096},
                                               {.m = 257, .n = 4096, .k = 4096},
                                               {.m = 1000, .n = 3000, .k = 512}};
 
-TEST_CASE("matmul: every launch gives the same bits and leaves its workspace usable", "[matmul][gpu]") {
+// Tiles of all sorts too, but few of them.
+const std::vector<MatmulProblem> kSmallProblems = {{.m = 1, .n = 512, .k = 1032}, {.m = 257, .n = 600, .k = 520}};
+
+void check_same_bits(const std::vector<MatmulProblem>& problems, int repeats) {
   const std::unique_ptr<Device> device = gpu();
   for (const std::string& variant : kMatmulVariants) {
-    for (const MatmulProblem& problem : kProblems) {
+    for (const MatmulProblem& problem : problems) {
       INFO(variant << " " << to_string(matmul_fields(problem)));
       PreparedMatmul matmul(*device, variant, matmul_fields(problem), 1);
       matmul.launch();
       const std::vector<std::byte> first = matmul.y();
-      for (int repeat = 0; repeat < 20; ++repeat) {
+      for (int repeat = 0; repeat < repeats; ++repeat) {
         matmul.poison_y();
         matmul.launch();
         CHECK(matmul.y() == first);
@@ -35,14 +38,29 @@ TEST_CASE("matmul: every launch gives the same bits and leaves its workspace usa
   }
 }
 
-TEST_CASE("matmul: two streams at once do not meet", "[matmul][gpu]") {
+void check_streams(const std::vector<MatmulProblem>& problems, int repeats) {
   const std::unique_ptr<Device> device = gpu();
   for (const std::string& variant : kMatmulVariants) {
-    for (const MatmulProblem& problem : kProblems) {
+    for (const MatmulProblem& problem : problems) {
       INFO(variant << " " << to_string(matmul_fields(problem)));
-      check_two_streams(*device, variant, matmul_fields(problem));
+      check_two_streams(*device, variant, matmul_fields(problem), repeats);
     }
   }
+}
+
+TEST_CASE("matmul: every launch gives the same bits and leaves its workspace usable", "[matmul][gpu][large]") {
+  check_same_bits(kProblems, 20);
+}
+
+TEST_CASE("matmul: every launch of a small product gives the same bits and leaves its workspace usable",
+          "[matmul][gpu]") {
+  check_same_bits(kSmallProblems, 2);
+}
+
+TEST_CASE("matmul: two streams at once do not meet", "[matmul][gpu][large]") { check_streams(kProblems, 20); }
+
+TEST_CASE("matmul: two streams of small products at once do not meet", "[matmul][gpu]") {
+  check_streams(kSmallProblems, 2);
 }
 
 }  // namespace

@@ -11,28 +11,38 @@
 namespace inferometer::test {
 namespace {
 
-TEST_CASE("matmul: every m, n and k around tile edges is right in both types", "[matmul][gpu]") {
-  for (const std::int64_t m : {1, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129, 257}) {
-    for (const std::int64_t n : {1, 7, 8, 1440, 1441}) {
-      for (const std::int64_t k : {8, 24, 4104})
-        for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) check_matmul({.m = m, .n = n, .k = k, .dtype = dtype});
-    }
-  }
+TEMPLATE_TEST_CASE_SIG("matmul: every n and k around tile edges is right under few tokens", "[matmul][gpu]",
+                       ((std::int64_t n, Dtype dtype), n, dtype), (1, Dtype::f16), (7, Dtype::f16), (8, Dtype::f16),
+                       (1440, Dtype::f16), (1441, Dtype::f16), (1, Dtype::bf16), (7, Dtype::bf16), (8, Dtype::bf16),
+                       (1440, Dtype::bf16), (1441, Dtype::bf16)) {
+  for (const std::int64_t m : {1, 7, 8, 15, 16, 17, 63, 64, 65})
+    for (const std::int64_t k : {8, 24, 4104}) check_matmul({.m = m, .n = n, .k = k, .dtype = dtype});
 }
 
-TEST_CASE("matmul: a long k is right", "[matmul][gpu]") {
+TEMPLATE_TEST_CASE_SIG("matmul: every n and k around tile edges is right under many tokens", "[matmul][gpu]",
+                       ((std::int64_t n, Dtype dtype), n, dtype), (1, Dtype::f16), (7, Dtype::f16), (8, Dtype::f16),
+                       (1440, Dtype::f16), (1441, Dtype::f16), (1, Dtype::bf16), (7, Dtype::bf16), (8, Dtype::bf16),
+                       (1440, Dtype::bf16), (1441, Dtype::bf16)) {
+  for (const std::int64_t m : {127, 128, 129, 257})
+    for (const std::int64_t k : {8, 24, 4104}) check_matmul({.m = m, .n = n, .k = k, .dtype = dtype});
+}
+
+TEST_CASE("matmul: a long k is right", "[matmul][gpu][large]") {
   for (const std::int64_t m : {1, 17, 129})
     for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) check_matmul({.m = m, .n = 1441, .k = 29568, .dtype = dtype});
 }
 
-TEST_CASE("matmul: many tiles are right", "[matmul][gpu]") {
-  check_matmul({.m = 2100, .n = 4200, .k = 512});
+TEST_CASE("matmul: many tiles are right in f16", "[matmul][gpu]") { check_matmul({.m = 2100, .n = 4200, .k = 512}); }
+
+TEST_CASE("matmul: many tiles are right in bf16", "[matmul][gpu]") {
   check_matmul({.m = 4096, .n = 4096, .k = 256, .dtype = Dtype::bf16});
-  check_matmul(
-      {.m = 1, .n = 4300000, .k = 8});  // 67,188 tiles of 64 columns: more than a grid's y or z dimension holds
 }
 
-TEST_CASE("matmul: random problems are right", "[matmul][gpu]") {
+TEST_CASE("matmul: more tiles than a grid's y or z dimension holds are right", "[matmul][gpu][large]") {
+  check_matmul({.m = 1, .n = 4300000, .k = 8});  // 67,188 tiles of 64 columns
+}
+
+void check_random(double most_slices) {  // of 8 elements of k
   const std::uint64_t first_seed = std::random_device{}();
   for (std::uint64_t seed = first_seed; seed < first_seed + 25; ++seed) {
     std::mt19937_64 random(seed);
@@ -41,11 +51,15 @@ TEST_CASE("matmul: random problems are right", "[matmul][gpu]") {
     };
     check_matmul({.m = log_uniform(700),
                   .n = log_uniform(5000),
-                  .k = 8 * log_uniform(1500),
+                  .k = 8 * log_uniform(most_slices),
                   .dtype = seed % 2 == 0 ? Dtype::f16 : Dtype::bf16},
                  seed);
   }
 }
+
+TEST_CASE("matmul: random problems are right", "[matmul][gpu][large]") { check_random(1500); }
+
+TEST_CASE("matmul: random problems of a short k are right", "[matmul][gpu]") { check_random(150); }
 
 TEST_CASE("matmul: cuBLAS takes rows of any alignment", "[matmul][gpu]") {
   for (const std::int64_t k : {1, 7, 1441}) {
@@ -60,7 +74,7 @@ TEST_CASE("matmul: a k that is no multiple of 8 is refused with the reason", "[m
   CHECK(run.unsupported == "k must be a multiple of 8, so that rows of X and W start on 16-byte boundaries, got 100");
 }
 
-TEST_CASE("matmul: a token's row is the same alone and in a batch", "[matmul][gpu]") {
+TEST_CASE("matmul: a token's row is the same alone and in a batch", "[matmul][gpu][large]") {
   // Both round the same sum once, after adding f32 terms in different orders: at most one step of the type apart, plus
   // the error of the additions, k roundings of partial sums no larger than a few sqrt(k).
   constexpr std::int64_t kN = 1440;

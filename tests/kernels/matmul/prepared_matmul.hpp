@@ -106,8 +106,8 @@ class PreparedMatmul {
   std::shared_ptr<void> state_;
 };
 
-// Two launches at once, on streams, tensors and workspaces of their own, leave what each leaves alone.
-inline void check_two_streams(Device& device, const std::string& variant, const Fields& fields) {
+// Two launches at once, on streams, tensors and workspaces of their own, leave what each leaves alone, however often.
+inline void check_two_streams(Device& device, const std::string& variant, const Fields& fields, int repeats) {
   PreparedMatmul one(device, variant, fields, 1);
   PreparedMatmul other(device, variant, fields, 2);
   one.launch();
@@ -117,7 +117,7 @@ inline void check_two_streams(Device& device, const std::string& variant, const 
   CHECK(one_alone != other_alone);
   one.poison_y();
   other.poison_y();
-  for (int repeat = 0; repeat < 20; ++repeat) {
+  for (int repeat = 0; repeat < repeats; ++repeat) {
     one.launch();
     other.launch();
   }

@@ -111,33 +111,40 @@ void check_plans(Device& device, const MatmulProblem& p, std::uint64_t seed) {
   }
 }
 
-TEST_CASE("matmul sm90: all plans agree around the edges of tiles, parts and slices", "[matmul][gpu]") {
+TEMPLATE_TEST_CASE_SIG("matmul sm90: all plans agree around the edges of tiles, parts and slices", "[matmul][gpu]",
+                       ((std::int64_t m), m), 1, 8, 17, 65, 129, 257) {
   const std::unique_ptr<Device> device = gpu();
   if (!current_gpu_limits().clusters) return;
-  for (const std::int64_t m : {1, 8, 17, 65, 129, 257}) {
-    for (const std::int64_t n : {1, 8, 72, 129, 1441}) {
-      const std::int64_t k = m % 2 == 0 ? 1096 : 520;
-      check_plans(*device, {.m = m, .n = n, .k = k, .dtype = n % 2 == 0 ? Dtype::f16 : Dtype::bf16}, 1);
-    }
+  for (const std::int64_t n : {1, 8, 72, 129, 1441}) {
+    const std::int64_t k = m % 2 == 0 ? 1096 : 520;
+    check_plans(*device, {.m = m, .n = n, .k = k, .dtype = n % 2 == 0 ? Dtype::f16 : Dtype::bf16}, 1);
   }
 }
 
-TEST_CASE("matmul sm90: all plans of random problems agree", "[matmul][gpu]") {
+void check_random_plans(std::uint64_t count, double most_m, double most_n) {
   const std::unique_ptr<Device> device = gpu();
   if (!current_gpu_limits().clusters) return;
   const std::uint64_t first_seed = std::random_device{}();
-  for (std::uint64_t seed = first_seed; seed < first_seed + 50; ++seed) {
+  for (std::uint64_t seed = first_seed; seed < first_seed + count; ++seed) {
     std::mt19937_64 random(seed);
     const auto log_uniform = [&](double most) {
       return static_cast<std::int64_t>(std::exp(std::uniform_real_distribution<double>(0, std::log(most))(random)));
     };
     check_plans(*device,
-                {.m = log_uniform(600),
-                 .n = log_uniform(2500),
+                {.m = log_uniform(most_m),
+                 .n = log_uniform(most_n),
                  .k = 8 * log_uniform(700),
                  .dtype = seed % 2 == 0 ? Dtype::f16 : Dtype::bf16},
                 seed);
   }
+}
+
+TEST_CASE("matmul sm90: all plans of random problems agree", "[matmul][gpu][large]") {
+  check_random_plans(50, 600, 2500);
+}
+
+TEST_CASE("matmul sm90: all plans of small random problems agree", "[matmul][gpu]") {
+  check_random_plans(20, 300, 600);
 }
 
 TEST_CASE("matmul sm90: k of real models that are no multiple of a power of two are right", "[matmul][gpu]") {

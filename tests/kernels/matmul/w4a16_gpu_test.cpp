@@ -14,8 +14,11 @@
 namespace inferometer::test {
 namespace {
 
-TEST_CASE("matmul weight-only: every format is right below, at and above the changes of kernel", "[matmul][gpu]") {
+TEMPLATE_TEST_CASE_SIG("matmul weight-only: every format is right below, at and above the changes of kernel",
+                       "[matmul][gpu]", ((std::int64_t bits, Dtype dtype), bits, dtype), (4, Dtype::f16),
+                       (4, Dtype::bf16), (8, Dtype::f16), (8, Dtype::bf16)) {
   for (MatmulProblem p : weight_only_formats()) {
+    if (p.bits != bits || p.dtype != dtype) continue;
     p.n = 1441;
     p.k = 4104;  // an odd number of slices, the last with 8 elements, and a short last group
     for (const std::int64_t m : {1, 8, 9, 16, 17, 64, 65, 129}) {
@@ -25,32 +28,39 @@ TEST_CASE("matmul weight-only: every format is right below, at and above the cha
   }
 }
 
-TEST_CASE("matmul weight-only: every m, n and k around tile edges is right", "[matmul][gpu]") {
+TEMPLATE_TEST_CASE_SIG("matmul weight-only: every m, n and k around tile edges is right", "[matmul][gpu]",
+                       ((std::int64_t n), n), 1, 7, 8, 1440, 1441) {
   for (const std::int64_t m : {1, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 96, 97, 127, 128, 129, 257}) {
-    for (const std::int64_t n : {1, 7, 8, 1440, 1441}) {
-      for (const std::int64_t k : {8, 24, 64, 1032}) {
-        for (const std::int64_t bits : {4, 8}) {
-          const Dtype dtype = (m + n + k / 8) % 2 == 0 ? Dtype::f16 : Dtype::bf16;
-          check_weight_only({.m = m, .n = n, .k = k, .bits = bits, .group_size = 128, .dtype = dtype});
-        }
+    for (const std::int64_t k : {8, 24, 64, 1032}) {
+      for (const std::int64_t bits : {4, 8}) {
+        const Dtype dtype = (m + n + k / 8) % 2 == 0 ? Dtype::f16 : Dtype::bf16;
+        check_weight_only({.m = m, .n = n, .k = k, .bits = bits, .group_size = 128, .dtype = dtype});
       }
     }
   }
 }
 
-TEST_CASE("matmul weight-only: tiles of more than 128 tokens are right in every format, whole and shared",
-          "[matmul][gpu]") {
-  // A quarter of the formats for each size: of four sizes one after the other, which have the same tile, all of them.
+// A quarter of the formats for each size: of four sizes one after the other, which have the same tile, all of them.
+void check_wide_tile_size(std::size_t size) {
   const std::vector<MatmulProblem> formats = weight_only_formats();
-  for (std::size_t size = 0; size < kWideTileSizes.size(); ++size) {
-    for (std::size_t format = size % 4; format < formats.size(); format += 4) {
-      MatmulProblem p = formats[format];
-      p.m = kWideTileSizes[size].m;
-      p.n = kWideTileSizes[size].n;
-      p.k = kWideTileSizes[size].k;
-      check_weight_only(p);
-    }
+  for (std::size_t format = size % 4; format < formats.size(); format += 4) {
+    MatmulProblem p = formats[format];
+    p.m = kWideTileSizes.at(size).m;
+    p.n = kWideTileSizes.at(size).n;
+    p.k = kWideTileSizes.at(size).k;
+    check_weight_only(p);
   }
+}
+
+TEMPLATE_TEST_CASE_SIG("matmul weight-only: tiles of 144 and 192 tokens are right in every format, whole and shared",
+                       "[matmul][gpu]", ((std::size_t size), size), 0, 1, 2, 3, 4, 5, 6, 7) {
+  check_wide_tile_size(size);
+}
+
+TEMPLATE_TEST_CASE_SIG("matmul weight-only: tiles of 256 tokens are right in every format, whole and shared",
+                       "[matmul][gpu]", ((std::size_t size), size), 8, 9, 10, 11, 12, 13) {
+  static_assert(kWideTileSizes.size() == 14);
+  check_wide_tile_size(size);
 }
 
 TEST_CASE("matmul weight-only: long k of real models, with odd numbers of slices", "[matmul][gpu]") {
@@ -60,12 +70,11 @@ TEST_CASE("matmul weight-only: long k of real models, with odd numbers of slices
         check_weight_only({.m = m, .n = 200, .k = k, .bits = bits, .group_size = 64});
 }
 
-TEST_CASE("matmul weight-only: blocks that take several tiles are right", "[matmul][gpu]") {
-  for (const std::int64_t bits : {4, 8}) {
-    check_weight_only({.m = 2100, .n = 4200, .k = 520, .bits = bits, .group_size = 128});
-    check_weight_only({.m = 4096, .n = 4096, .k = 264, .bits = bits, .group_size = 32, .dtype = Dtype::bf16});
-    check_weight_only({.m = 16, .n = 40000, .k = 136, .bits = bits, .group_size = 128});
-  }
+TEMPLATE_TEST_CASE_SIG("matmul weight-only: blocks that take several tiles are right", "[matmul][gpu]",
+                       ((std::int64_t bits), bits), 4, 8) {
+  check_weight_only({.m = 2100, .n = 4200, .k = 520, .bits = bits, .group_size = 128});
+  check_weight_only({.m = 4096, .n = 4096, .k = 264, .bits = bits, .group_size = 32, .dtype = Dtype::bf16});
+  check_weight_only({.m = 16, .n = 40000, .k = 136, .bits = bits, .group_size = 128});
 }
 
 TEST_CASE("matmul weight-only: random problems are right", "[matmul][gpu]") {
@@ -155,26 +164,25 @@ TEST_CASE("matmul weight-only: infinities, NaN and the largest values reach thei
   }
 }
 
-TEST_CASE("matmul weight-only: a token's row is the same alone and in a batch", "[matmul][gpu]") {
+TEMPLATE_TEST_CASE_SIG("matmul weight-only: a token's row is the same alone and in a batch", "[matmul][gpu]",
+                       ((std::int64_t bits), bits), 4, 8) {
   // One rounding of the result in both, and from 17 tokens on one of every weight times its scale: k independent errors
   // of at most u each, relative to their terms, so that the root mean square of their sum is 0.6 u of that of the
   // results; a row's norm stays within 2.5 u, with a margin for its 1440 elements.
-  for (const std::int64_t bits : {4, 8}) {
-    for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
-      MatmulProblem p = {.m = 1, .n = 1440, .k = 4104, .bits = bits, .group_size = 128, .dtype = dtype};
-      const std::vector<float> alone = run_weight_only(p).outputs.at("y");
-      for (const std::int64_t m : {7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129, 257}) {
-        p.m = m;
-        const std::vector<float> batch = run_weight_only(p).outputs.at("y");
-        double error = 0;
-        double norm = 0;
-        for (std::size_t i = 0; i < alone.size(); ++i) {
-          error += std::pow(double{alone[i]} - batch[i], 2);
-          norm += std::pow(double{alone[i]}, 2);
-        }
-        INFO(to_string(quantized_fields(p)));
-        CHECK(std::sqrt(error / norm) <= 2.5 * unit_roundoff(dtype));
+  for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+    MatmulProblem p = {.m = 1, .n = 1440, .k = 4104, .bits = bits, .group_size = 128, .dtype = dtype};
+    const std::vector<float> alone = run_weight_only(p).outputs.at("y");
+    for (const std::int64_t m : {7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129, 257}) {
+      p.m = m;
+      const std::vector<float> batch = run_weight_only(p).outputs.at("y");
+      double error = 0;
+      double norm = 0;
+      for (std::size_t i = 0; i < alone.size(); ++i) {
+        error += std::pow(double{alone[i]} - batch[i], 2);
+        norm += std::pow(double{alone[i]}, 2);
       }
+      INFO(to_string(quantized_fields(p)));
+      CHECK(std::sqrt(error / norm) <= 2.5 * unit_roundoff(dtype));
     }
   }
 }
