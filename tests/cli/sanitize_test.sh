@@ -26,6 +26,7 @@ SCRIPT
 cat >bin/compute-sanitizer <<'SCRIPT'
 #!/usr/bin/env bash
 tool=$2
+printf '%s\n' "$*" >>"${CALLS:-/dev/null}"
 while [[ $1 == --* ]]; do shift 2; done
 [ "${SILENT:-}" ] || echo '========= COMPUTE-SANITIZER'
 race() {
@@ -54,6 +55,11 @@ expect 1 '^racecheck +clean +[0-9]+ s  two, of \[three\]$' "$PWD/bin/gpu_tests"
 expect 1 '^memcheck +failed +[0-9]+ s  wrong$' "$PWD/bin/gpu_tests" --jobs 1
 ONLY=endless expect 1 '^memcheck +time limit +[0-9]+ s  endless$' "$PWD/bin/gpu_tests" --limit 1 --tools memcheck
 ONLY=right expect 0 '^2 of 2 clean$' "$PWD/bin/gpu_tests"
+
+# racecheck looks at the kernels of this project alone.
+ONLY=right CALLS=calls expect 0 '^2 of 2 clean$' "$PWD/bin/gpu_tests"
+grep -q '^--tool racecheck .*--kernel-name kns=inferometer ' calls && ! grep '^--tool memcheck ' calls | grep -q -e --kernel-name ||
+  fail 'kernels' "not racecheck alone has the option: $(cat calls)"
 
 # Beneath a case stand the first errors of its log, each once.
 expect 1 '^ +Error: Race reported between Write access at copy_kernel in copy\.cuh:60 and Read access at Rows::read in read\.cuh:7$' "$PWD/bin/gpu_tests"
