@@ -117,7 +117,9 @@ void softmax_rows(const Problem& p, const Tensors& t, float* scores, Stream stre
 template <class T>
 void run_as(const Problem& p, const Tensors& t, const Launch& launch) {
   auto* const scores = reinterpret_cast<float*>(launch.workspace.data());
-  const cublasHandle_t blas = cublas_handle(launch.stream, launch.workspace.subspan(scores_bytes(p)));
+  // No more than cuBLAS's part, where the workspace is that of a larger problem: what it chooses depends on the size.
+  const cublasHandle_t blas =
+      cublas_handle(launch.stream, launch.workspace.subspan(scores_bytes(p), kCublasWorkspaceBytes));
   const cudaDataType_t type = cuda_data_type(p.dtype);
   const auto q_len = static_cast<int>(p.q_len);
   const auto kv_len = static_cast<int>(p.kv_len);

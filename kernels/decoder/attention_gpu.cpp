@@ -10,21 +10,25 @@ namespace {
 
 const std::string kDecodeVariant = "cuda.paged";
 const std::string kPrefillVariant = "cuda.flash";
+const std::string kMaterializedVariant = "cuda.materialized";
 const std::string kAppendVariant = "cuda.paged";
 
 }  // namespace
 
 StepAttention::StepAttention(const DecoderShape& shape, const KvPoolShape& pool_shape, std::byte* pool,
-                             std::int64_t kv_bits, const StepSizes& sizes, Stream stream, Allocator& allocator)
+                             const DecoderConfig& config, const StepSizes& sizes, Stream stream, Allocator& allocator)
     : shape_(shape),
       pool_shape_(pool_shape),
       pool_(pool),
-      kv_bits_(kv_bits),
+      kv_bits_(config.kv_bits),
       sizes_(sizes),
       stream_(stream),
       allocator_(allocator),
       append_(find_variant(KvAppend::kName, kAppendVariant)) {
   if (append_ == nullptr) throw std::runtime_error("decoder: this program has no kv_append/" + kAppendVariant);
+  if (config.prompt_attention == PromptAttention::flash) return;
+  const AttentionPrefillProblem longest = chunk_problem(std::min(sizes.tokens, sizes.block_size), sizes.block_size);
+  materialized_.emplace(kMaterializedVariant, longest, AttentionPrefillTensors{}, stream, allocator);
 }
 
 // The columns of the block table follow from `context`, the parts that sequences are cut into from `contexts`.
@@ -72,24 +76,39 @@ void StepAttention::run_single(std::int64_t rows, std::int64_t longest, std::int
   single_.at({rows, length_bucket(longest)}).run(decode_tensors(0, layer, inputs, t), stream);
 }
 
-AttentionPrefillProblem StepAttention::prefill_problem(const StepPlan& plan) const {
+AttentionPrefillProblem StepAttention::chunk_problem(std::int64_t q_len, std::int64_t kv_len) const {
   AttentionPrefillProblem p;
-  p.batch = plan.chunks();
   p.q_heads = shape_.q_heads;
   p.kv_heads = shape_.kv_heads;
-  p.q_len = *std::max_element(plan.chunk_q.begin(), plan.chunk_q.end());
-  p.kv_len = sizes_.max_blocks * sizes_.block_size;  // the columns of the block table follow from it
-  p.q_lens = plan.chunk_q;
-  p.kv_lens = plan.chunk_kv;
+  p.q_len = q_len;
+  p.kv_len = kv_len;
   p.head_dim = shape_.head_dim;
-  p.block_size = sizes_.block_size;
   p.causal = true;
   return p;
+}
+
+// All chunks at once; the columns of the block table follow from kv_len.
+AttentionPrefillProblem StepAttention::prefill_problem(const StepPlan& plan) const {
+  AttentionPrefillProblem p =
+      chunk_problem(*std::max_element(plan.chunk_q.begin(), plan.chunk_q.end()), sizes_.max_blocks * sizes_.block_size);
+  p.batch = plan.chunks();
+  p.q_lens = plan.chunk_q;
+  p.kv_lens = plan.chunk_kv;
+  p.block_size = sizes_.block_size;
+  return p;
+}
+
+AttentionTensors StepAttention::behind(const AttentionTensors& t, std::int64_t tokens) const {
+  const std::int64_t at = tokens * shape_.q_size() * 2;
+  return {.q = static_cast<const std::byte*>(t.q) + at,
+          .o = static_cast<std::byte*>(t.o) + at,
+          .lse = t.lse + tokens * shape_.q_heads};
 }
 
 void StepAttention::run_chunks(const StepPlan& plan, std::int64_t layer, const StepArrays& inputs,
                                const AttentionTensors& t, Stream stream) {
   if (kv_bits_ != 16) return run_quantized_chunks(plan, layer, inputs, t, stream);
+  if (materialized_) return run_materialized_chunks(plan, layer, t, stream);
   const AttentionPrefillProblem problem = prefill_problem(plan);
   const AttentionPrefillTensors tensors{.q = t.q,
                                         .k = pool_ + pool_shape_.k_at(layer),
@@ -101,6 +120,23 @@ void StepAttention::run_chunks(const StepPlan& plan, std::int64_t layer, const S
                                         .lse = t.lse};
   if (!chunks_) chunks_.emplace(kPrefillVariant, problem, tensors, stream_, allocator_);
   chunks_->run(problem, tensors, stream);
+}
+
+void StepAttention::run_materialized_chunks(const StepPlan& plan, std::int64_t layer, const AttentionTensors& t,
+                                            Stream stream) const {
+  std::int64_t token = 0;
+  for (std::size_t chunk = 0; chunk < plan.chunk_q.size(); ++chunk) {
+    const std::int64_t slot = plan.chunk_block[chunk] * pool_shape_.block_bytes;
+    const AttentionTensors own = behind(t, token);
+    materialized_->run(chunk_problem(plan.chunk_q[chunk], plan.chunk_kv[chunk]),
+                       {.q = own.q,
+                        .k = pool_ + pool_shape_.k_at(layer) + slot,
+                        .v = pool_ + pool_shape_.v_at(layer) + slot,
+                        .o = own.o,
+                        .lse = own.lse},
+                       stream);
+    token += plan.chunk_q[chunk];
+  }
 }
 
 void StepAttention::run_quantized_chunks(const StepPlan& plan, std::int64_t layer, const StepArrays& inputs,
@@ -117,11 +153,7 @@ void StepAttention::run_quantized_chunks(const StepPlan& plan, std::int64_t laye
                        std::forward_as_tuple(kDecodeVariant, problem, AttentionDecodeTensors{}, stream_, allocator_))
               .first;
     }
-    const std::int64_t at = token * shape_.q_size() * 2;
-    const AttentionTensors own{.q = static_cast<const std::byte*>(t.q) + at,
-                               .o = static_cast<std::byte*>(t.o) + at,
-                               .lse = t.lse + token * shape_.q_heads};
-    launch->second.run(decode_tensors(plan.single_rows + chunk, layer, inputs, own), stream);
+    launch->second.run(decode_tensors(plan.single_rows + chunk, layer, inputs, behind(t, token)), stream);
     token += q_len;
   }
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "harness/operator/variant.hpp"
+#include "kernels/decoder/decoder.hpp"
 #include "kernels/decoder/kv_pool.hpp"
 #include "kernels/decoder/operator_launch.hpp"
 #include "kernels/decoder/step_inputs.hpp"
@@ -26,11 +27,12 @@ struct AttentionTensors {
   float* lse = nullptr;  // [tokens, q_heads], scratch
 };
 
-// With 16 bits chunks go through attention_prefill. Quantised, they go through attention_decode as single tokens do:
-// then a prompt reads the same codes whether it comes in one piece or in chunks.
+// With 16 bits chunks go through attention_prefill: flash takes all chunks of a step at once, materialised attention
+// one after the other, in the same memory for their scores. Quantised, they go through attention_decode as single
+// tokens do: then a prompt reads the same codes whether it comes in one piece or in chunks.
 class StepAttention {
  public:
-  StepAttention(const DecoderShape& shape, const KvPoolShape& pool_shape, std::byte* pool, std::int64_t kv_bits,
+  StepAttention(const DecoderShape& shape, const KvPoolShape& pool_shape, std::byte* pool, const DecoderConfig& config,
                 const StepSizes& sizes, Stream stream, Allocator& allocator);
 
   // Single rows 0 to rows - 1, of at most `longest` tokens. `prepare` makes the plan, outside of captures.
@@ -50,7 +52,12 @@ class StepAttention {
   AttentionDecodeProblem decode_problem(std::int64_t rows, std::int64_t longest, std::int64_t q_len) const;
   AttentionDecodeTensors decode_tensors(std::int64_t row, std::int64_t layer, const StepArrays& inputs,
                                         const AttentionTensors& t) const;
+  AttentionPrefillProblem chunk_problem(std::int64_t q_len, std::int64_t kv_len) const;
   AttentionPrefillProblem prefill_problem(const StepPlan& plan) const;
+  // What is behind the first `tokens` of `t`.
+  AttentionTensors behind(const AttentionTensors& t, std::int64_t tokens) const;
+  void run_materialized_chunks(const StepPlan& plan, std::int64_t layer, const AttentionTensors& t,
+                               Stream stream) const;
   void run_quantized_chunks(const StepPlan& plan, std::int64_t layer, const StepArrays& inputs,
                             const AttentionTensors& t, Stream stream);
 
@@ -64,6 +71,7 @@ class StepAttention {
   std::map<std::pair<std::int64_t, std::int64_t>, OperatorLaunch<AttentionDecode>> single_;  // by rows, longest
   std::map<std::int64_t, OperatorLaunch<AttentionDecode>> quantized_chunks_;                 // by their tokens
   std::optional<OperatorLaunch<AttentionPrefill>> chunks_;
+  std::optional<OperatorLaunch<AttentionPrefill>> materialized_;  // of the longest chunk; empty: flash
   const Variant* append_;
 };
 

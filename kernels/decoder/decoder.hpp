@@ -28,6 +28,12 @@ struct DecoderSampling {
   std::uint64_t seed = 1;  // the draw follows from the seed, the sequence and the position alone
 };
 
+// How prompts and chunks of them attend to their keys; single tokens go through split flash decoding with both.
+// Materialised attention writes out the scores, a chunk at a time. It takes keys from one piece of memory: max_length
+// at most block_size, and kv_bits 16. The scores' memory is that of a chunk of a whole block, which grows as its
+// square.
+enum class PromptAttention : std::uint8_t { flash, materialized };
+
 struct DecoderConfig {
   std::int64_t weight_bits = 16;  // 16, 8, 4: of the matrices in the layers
   std::int64_t kv_bits = 16;      // 16, 8, 4
@@ -37,6 +43,7 @@ struct DecoderConfig {
   std::int64_t max_tokens = 1;  // of a step, all rows together
   std::int64_t max_length = 1;  // tokens of a sequence
   bool graphs = true;
+  PromptAttention prompt_attention = PromptAttention::flash;
   // Ask for weights while small kernels run, so that they lie in the L2 for the next product: 3 % slower on an H200.
   bool prefetch = false;
   DecoderSampling sampling = {};
@@ -46,7 +53,7 @@ struct DecoderConfig {
 struct DecoderMemory {
   std::size_t weights = 0;
   std::size_t kv_pool = 0;
-  std::size_t workspace = 0;  // activations, logits, inputs of a step
+  std::size_t workspace = 0;  // activations, logits, inputs of a step; kernels' own workspaces come on top
 };
 
 class CudaDecoder {

@@ -79,6 +79,12 @@ const DecoderConfig& checked(const DecoderShape& shape, const DecoderConfig& con
   // The attention counts rows of the cache in 32 bits, of tokens or, for codes, of tokens and heads.
   const std::int64_t rows = config.block_size * (config.kv_bits == 16 ? 1 : shape.kv_heads);
   require_in("num_blocks", config.num_blocks, 1, std::int64_t{std::numeric_limits<std::uint32_t>::max()} / rows - 1);
+  if (config.prompt_attention == PromptAttention::materialized) {
+    if (config.kv_bits != 16)
+      throw ProblemError("kv_bits",
+                         "kv_bits must be 16 for materialized attention, got " + std::to_string(config.kv_bits));
+    require_in("max_length", config.max_length, 1, config.block_size);  // contiguous: a block holds a sequence
+  }
   if (!(config.sampling.temperature >= 0))
     throw ProblemError("temperature",
                        "temperature must not be negative, got " + std::to_string(config.sampling.temperature));

@@ -58,7 +58,7 @@ DecoderForward::DecoderForward(const DecoderWeights& weights, const DecoderConfi
       pool_(allocate_pool(pool_shape_, stream, allocator)),
       weights_(load_weights(weights, config.weight_bits, stream, allocator)),
       products_(stream, allocator),
-      attention_(shape_, pool_shape_, pool(), config.kv_bits, sizes, stream, allocator) {
+      attention_(shape_, pool_shape_, pool(), config, sizes, stream, allocator) {
   const auto half = [&](std::int64_t rows, std::int64_t columns) { return scratch(rows * columns, sizeof(__half)); };
   const std::int64_t tokens = sizes.tokens;
   residual_ = scratch(tokens * shape_.hidden, sizeof(float));

@@ -134,6 +134,7 @@ StepPlan fill_step(const StepBatch& batch, const StepSizes& sizes, std::uint64_t
       } else {
         plan.chunk_q.push_back(std::ssize(row.tokens));
         plan.chunk_kv.push_back(length);
+        plan.chunk_block.push_back(row.table.front());
       }
     }
   }

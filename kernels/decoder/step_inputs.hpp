@@ -42,13 +42,14 @@ std::size_t step_bytes(const StepSizes& sizes, std::int64_t table_rows);
 struct StepPlan {
   std::int64_t tokens = 0;
   std::int64_t rows = 0;
-  std::int64_t single_rows = 0;             // with one token
-  std::int64_t longest_single = 0;          // tokens of the longest of their sequences, after the step
-  std::int64_t room = 0;                    // tokens for which every row's table still has slots, after the step
-  std::vector<std::int64_t> chunk_q = {};   // tokens of each chunk
-  std::vector<std::int64_t> chunk_kv = {};  // and of its sequence, after the step
-  std::vector<std::int64_t> places = {};    // rows of the batch that sample, in the order of their logits
-  std::vector<std::int64_t> order = {};     // rows of the batch, in the order of the arrays
+  std::int64_t single_rows = 0;                // with one token
+  std::int64_t longest_single = 0;             // tokens of the longest of their sequences, after the step
+  std::int64_t room = 0;                       // tokens for which every row's table still has slots, after the step
+  std::vector<std::int64_t> chunk_q = {};      // tokens of each chunk
+  std::vector<std::int64_t> chunk_kv = {};     // and of its sequence, after the step
+  std::vector<std::int64_t> chunk_block = {};  // and the first block of its sequence
+  std::vector<std::int64_t> places = {};       // rows of the batch that sample, in the order of their logits
+  std::vector<std::int64_t> order = {};        // rows of the batch, in the order of the arrays
 
   std::int64_t chunks() const { return rows - single_rows; }
   bool all_single() const { return single_rows == rows; }

@@ -75,7 +75,7 @@ std::int64_t most_tokens(const ServingProblem& p, ServingPolicy policy) {
 
 template <ServingPolicy kPolicy>
 std::optional<std::string> unsupported(const ServingProblem& p) {
-  if (p.attention != "flash") return "attention must be flash on a GPU: materialized is simulated alone";
+  if (auto sentence = attention_impossible(p)) return sentence;
   if (p.machine != "h200") return "machine must be h200, whose ceilings are known";
   return kPolicy == ServingPolicy::chunked ? budget_too_small(p) : std::nullopt;
 }
@@ -83,14 +83,16 @@ std::optional<std::string> unsupported(const ServingProblem& p) {
 template <ServingPolicy kPolicy>
 std::shared_ptr<void> prepare(const ServingProblem& p, const ServingTensors&, const Launch& launch,
                               Allocator& allocator) {
-  const DecoderConfig config{.weight_bits = p.weight_bits,
-                             .kv_bits = p.kv_bits,
-                             .block_size = decoder_block(p),
-                             .num_blocks = p.pool_blocks(),
-                             .max_rows = p.slots,
-                             .max_tokens = std::min(most_tokens(p, kPolicy), kMostStepTokens),
-                             .max_length = p.max_length,
-                             .graphs = p.graphs};
+  const DecoderConfig config{
+      .weight_bits = p.weight_bits,
+      .kv_bits = p.kv_bits,
+      .block_size = decoder_block(p),
+      .num_blocks = p.pool_blocks(),
+      .max_rows = p.slots,
+      .max_tokens = std::min(most_tokens(p, kPolicy), kMostStepTokens),
+      .max_length = p.max_length,
+      .graphs = p.graphs,
+      .prompt_attention = p.attention == "flash" ? PromptAttention::flash : PromptAttention::materialized};
   return std::make_shared<State>(p, config, launch, allocator);
 }
 

@@ -68,6 +68,17 @@ std::optional<std::string> budget_too_small(const ServingProblem& problem) {
          std::to_string(problem.token_budget);
 }
 
+std::optional<std::string> attention_impossible(const ServingProblem& problem) {
+  if (problem.attention == "flash") return std::nullopt;
+  if (problem.block_size != 0)
+    return "attention must be flash over blocks of " + std::to_string(problem.block_size) +
+           " tokens: materialized reads a prompt's keys from one piece of memory, that of block_size 0";
+  if (problem.kv_bits != 16)
+    return "attention must be flash with kv_bits " + std::to_string(problem.kv_bits) +
+           ": materialized reads keys and values of 16 bits";
+  return std::nullopt;
+}
+
 void serve(const ServingProblem& problem, ServingPolicy policy, ServingModel& model, ServingClock clock,
            std::int32_t* elements) {
   const std::vector<ServingRequest> requests = requests_of(problem);

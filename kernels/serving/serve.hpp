@@ -17,6 +17,10 @@ ServingConfig serving_config(const ServingProblem& problem, ServingPolicy policy
 // A sentence where the problem's budget is too small for the policy chunked: no token would be left for a prompt.
 std::optional<std::string> budget_too_small(const ServingProblem& problem);
 
+// A sentence where a decoder cannot attend to prompts as the problem asks: materialised attention reads keys and values
+// of 16 bits from one piece of memory.
+std::optional<std::string> attention_impossible(const ServingProblem& problem);
+
 // Replays the problem's requests with this policy and model, and writes what came of it to run_elements(problem)
 // integers on the host. `clock` says of which kind the model's times are. Throws TraceError.
 void serve(const ServingProblem& problem, ServingPolicy policy, ServingModel& model, ServingClock clock,

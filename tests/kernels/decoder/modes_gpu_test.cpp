@@ -83,6 +83,28 @@ TEST_CASE("decoder: a cache, graphs, chunks, pages, neighbours and prefetching c
   CHECK(generate(config, starts, 5) == expected);
 }
 
+TEST_CASE("decoder: materialised attention gives the greedy tokens of flash attention, prompts whole and in chunks",
+          "[decoder][gpu]") {
+  const std::vector<Tokens> starts = prompts(3);
+  DecoderConfig config = small_config(16, 16, 128);
+  const std::vector<Tokens> expected = generate(config, starts, 256);
+  config.prompt_attention = PromptAttention::materialized;
+  CHECK(generate(config, starts, 256) == expected);
+  CHECK(generate(config, starts, 5) == expected);
+  config.graphs = false;
+  CHECK(generate(config, starts, 17) == expected);
+}
+
+TEST_CASE("decoder: materialised attention asks for 16 bits and blocks that hold a sequence", "[decoder][gpu]") {
+  const auto made = [](DecoderConfig config) {
+    config.prompt_attention = PromptAttention::materialized;
+    const DecoderRun run(weights(), config, 1);
+  };
+  CHECK_THROWS_WITH(made(small_config(16, 8, 128)), "kv_bits must be 16 for materialized attention, got 8");
+  CHECK_THROWS_WITH(made(small_config(16, 16, 64)), "max_length must be 1 to 64, got 128");
+  made(small_config(16, 16, 256));
+}
+
 TEST_CASE("decoder: computing everything again for each token gives the same ones", "[decoder][gpu]") {
   const Tokens start = prompts(1).front();
   DecoderRun run(weights(), small_config(16, 16), 1);

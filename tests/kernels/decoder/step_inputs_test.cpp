@@ -60,6 +60,7 @@ TEST_CASE("decoder: single tokens stand before chunks, and rows keep their table
   CHECK(plan.longest_single == 9);
   CHECK(plan.chunk_q == std::vector<std::int64_t>{5});
   CHECK(plan.chunk_kv == std::vector<std::int64_t>{7});
+  CHECK(plan.chunk_block == std::vector<std::int64_t>{7});
   CHECK(plan.order == std::vector<std::int64_t>{1, 2, 0});
   CHECK(plan.places == std::vector<std::int64_t>{1, 0});
   CHECK_FALSE(plan.all_single());

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/serving/serve.hpp"
 #include "reference/serving/run_audit.hpp"
 #include "tests/reference/serving/serving_runs.hpp"
 
@@ -84,4 +85,20 @@ TEST_CASE("serving decoder: a model too large for a CPU is refused in a sentence
   const VariantRun chunked = run_variant("serving", "cpu.chunked",
                                          serving_fields({{"token_budget", integer(3)}, {"pool_bytes", pool_of(1024)}}));
   CHECK(chunked.unsupported == "token_budget must be at least the 4 slots, got 3");
+}
+
+TEST_CASE("serving decoder: materialised attention is refused over pages and over codes, in a sentence", "[serving]") {
+  const auto refusal = [](std::int64_t block_size, std::int64_t kv_bits, const char* attention) {
+    Fields fields = few(block_size, 1024, kv_bits);
+    fields.emplace_back("attention", std::string(attention));
+    return attention_impossible(serving_problem(fields)).value_or("");
+  };
+  CHECK(refusal(0, 16, "materialized").empty());
+  CHECK(refusal(16, 8, "flash").empty());
+  CHECK(
+      refusal(16, 16, "materialized") ==
+      "attention must be flash over blocks of 16 tokens: materialized reads a prompt's keys from one piece of memory, "
+      "that of block_size 0");
+  CHECK(refusal(0, 8, "materialized") ==
+        "attention must be flash with kv_bits 8: materialized reads keys and values of 16 bits");
 }
