@@ -47,9 +47,11 @@ std::string claims_markdown_brief(const std::vector<JudgedClaim>& claims) {
     for (const JudgedPart& part : judged.parts) {
       if (!has_a_say(part)) continue;
       const std::string extent = shown_extent(part);
+      std::string note = part.simulated() ? " (simulated)" : "";
+      if (const std::string replaced = shown_replaced(part); !replaced.empty())
+        note = " (simulated: " + markdown_cell(replaced) + ")";
       measured += (measured.empty() ? "" : "<br>") + markdown_cell(part.part.name) + ": " +
-                  (extent.empty() ? "not tested here" : markdown_cell(extent)) +
-                  (part.simulated() ? " (simulated)" : "");
+                  (extent.empty() ? "not tested here" : markdown_cell(extent)) + note;
     }
     text += markdown_table_line(
         {markdown_cell(judged.claim.text), "**" + markdown_cell(shown_verdict(judged)) + "**", measured});

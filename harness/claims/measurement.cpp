@@ -194,11 +194,12 @@ class Measuring {
 
   void keep_measured() {
     std::vector<ClaimPoint>& points = measurement_.points;
-    const auto is_simulated = [](const ClaimPoint& point) { return point.simulated; };
-    const auto simulated = static_cast<int>(std::count_if(points.begin(), points.end(), is_simulated));
-    if (simulated == 0 || simulated == static_cast<int>(points.size())) return;
-    leave_out("simulated, where others were measured", simulated);
-    std::erase_if(points, is_simulated);
+    const auto measured = [](const ClaimPoint& point) { return !point.simulated; };
+    const auto simulated = std::stable_partition(points.begin(), points.end(), measured);
+    if (simulated == points.begin() || simulated == points.end()) return;
+    measurement_.replaced.assign(simulated, points.end());
+    points.erase(simulated, points.end());
+    leave_out("simulated, where others were measured", static_cast<int>(measurement_.replaced.size()));
   }
 
   const ClaimPart& part_;

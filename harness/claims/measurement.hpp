@@ -26,12 +26,13 @@ struct ClaimPoint {
 
 struct Measurement {
   std::vector<ClaimPoint> points;
+  std::vector<ClaimPoint> replaced;     // simulated points, where others were measured: they do not count
   std::map<std::string, int> left_out;  // why -> how many rows, or points made of several
 };
 
 // Only rows whose status is ok count. Both rows of a ratio, and all of a fit, come from one file: one run on one
 // machine. A point measured again on the same device replaces the earlier one, and where anything was measured,
-// simulated points do not count. Throws ConfigError for a condition that has no answer for a row (a division by zero).
+// that replaces simulated points. Throws ConfigError for a condition that has no answer for a row (a division by zero).
 Measurement measure(const ClaimPart& part, const Evidence& evidence);
 
 }  // namespace inferometer

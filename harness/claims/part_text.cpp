@@ -99,11 +99,17 @@ std::string shown_measured(const JudgedPart& part) {
   if (const auto width = widest_interval(points))
     text += formatted(points.size() == 1 ? "; +- %.1f %% (95 %%)" : "; each +- %.1f %% (95 %%) or less", 100 * *width);
   if (part.simulated()) text += "; simulated";
+  if (const std::string replaced = shown_replaced(part); !replaced.empty()) text += "; simulated " + replaced;
   return text;
 }
 
 std::string shown_extent(const JudgedPart& part) {
   const std::vector<ClaimPoint>& points = part.measurement.points;
+  return points.empty() ? std::string() : extent_of(part.part, points);
+}
+
+std::string shown_replaced(const JudgedPart& part) {
+  const std::vector<ClaimPoint>& points = part.measurement.replaced;
   return points.empty() ? std::string() : extent_of(part.part, points);
 }
 
@@ -125,6 +131,7 @@ std::string part_sentence(const JudgedPart& part) {
   sentence += (part.simulated() ? "simulated " : "measured ") + extent_of(part.part, points);
   if (const std::size_t open = undecided(part.part, points); open > 0)
     sentence += " (" + std::to_string(open) + " within the error of a bound)";
+  if (const std::string replaced = shown_replaced(part); !replaced.empty()) sentence += ", simulated " + replaced;
   return sentence;
 }
 

@@ -27,6 +27,9 @@ std::string left_out_text(const JudgedPart& part);
 // The same without the cases: "2.11x to 7.64x, median 3.73x". Empty without points.
 std::string shown_extent(const JudgedPart& part);
 
+// Likewise of the simulated points in whose place others were measured.
+std::string shown_replaced(const JudgedPart& part);
+
 // "over cuBLAS: at least 2.00x at 50 of 56 cases (1.11x to 7.64x, median 3.73x)"
 std::string part_sentence(const JudgedPart& part);
 

@@ -111,6 +111,8 @@ TEST_CASE("claims: where anything was measured, simulated points do not count", 
   const Measurement both = measured(kError, {made_up_file("a.json", {simulated, timed})});
   REQUIRE(both.points.size() == 1);
   CHECK_FALSE(both.points.front().simulated);
+  REQUIRE(both.replaced.size() == 1);
+  CHECK(both.replaced.front().simulated);
   CHECK(both.left_out == std::map<std::string, int>{{"simulated, where others were measured", 1}});
 }
 

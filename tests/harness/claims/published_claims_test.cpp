@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/claims/claims_report.hpp"
 #include "harness/claims/verdict.hpp"
 #include "tests/harness/claims/made_up.hpp"
 #include "tests/harness/run/child_run.hpp"
@@ -39,9 +40,10 @@ std::map<std::string, JudgedClaim> judged_by(std::vector<NamedResults> files,
 }
 
 // A row of the stack on a GPU: output tokens a second, and how busy slots and GPU are.
-Record served(const std::string& variant, Fields given, double tokens_per_s, double occupancy, double busy) {
+Record served(const std::string& variant, Fields given, double tokens_per_s, double occupancy, double busy,
+              std::int64_t requests) {
   for (const auto& [name, value] :
-       Fields{{"model", "llama3_8b"}, {"trace", "synthetic_azure_conv"}, {"requests", std::int64_t{256}}})
+       Fields{{"model", "llama3_8b"}, {"trace", "synthetic_azure_conv"}, {"requests", requests}})
     given.emplace_back(name, value);
   Record record = made_up_row("serving", variant, given);
   record.metrics = {{"output_tokens_per_s", tokens_per_s},
@@ -97,18 +99,22 @@ TEST_CASE("claims: rows of a GPU that serves take the place of simulated ones", 
                      {"graphs", true},
                      {"weight_bits", std::int64_t{4}},
                      {"kv_bits", std::int64_t{8}}};
-  const auto with_speeds = [&](double before, double after) {
+  const auto with_speeds = [&](double before, double after, std::int64_t requests = 256) {
     return judged_by(published("amd_epyc"),
-                     {made_up_file("cuda.json", {served("cuda.static", ground, before, 0.3, 0.3),
-                                                 served("cuda.continuous", stack, after, 0.9, 0.9)})});
+                     {made_up_file("cuda.json", {served("cuda.static", ground, before, 0.3, 0.3, requests),
+                                                 served("cuda.continuous", stack, after, 0.9, 0.9, requests)})});
   };
   const auto fast = with_speeds(1000, 4000);
   CHECK(fast.at("stack_throughput").evidence == EvidenceKind::measured);
   CHECK(fast.at("stack_throughput").verdict == ClaimVerdict::holds);
-  CHECK_THAT(fast.at("stack_throughput").reason, contains_text("measured 4.00x"));
+  CHECK_THAT(fast.at("stack_throughput").reason, contains_text("measured 4.00x, simulated 3."));
+  CHECK_THAT(claims_markdown_brief({fast.at("stack_throughput")}),
+             contains_text("the whole stack: 4.00x (simulated: 3."));
   CHECK(fast.at("continuous_batching").evidence == EvidenceKind::measured);
   CHECK(fast.at("continuous_batching").verdict == ClaimVerdict::holds);
   CHECK(with_speeds(1000, 2000).at("stack_throughput").verdict == ClaimVerdict::does_not_hold);
+  const auto few = with_speeds(1000, 2000, 32);
+  CHECK(few.at("stack_throughput").evidence == EvidenceKind::simulated);  // a request a slot: mostly the end of a batch
 }
 
 TEST_CASE("claims: generation without a cache on a GPU decides the claim about its growth", "[claims][results]") {
