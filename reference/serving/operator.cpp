@@ -107,8 +107,9 @@ const std::vector<Field<Problem>> kFields = {
      .max = 16},
     {.name = "attention",
      .member = &Problem::attention,
-     .doc = "of prompts: flash, or materialized, which writes out the scores; single tokens are attended to by split "
-            "flash decoding with both",
+     .doc =
+         "of prompts: flash, or materialized, which writes out the scores, on a GPU over contiguous slots of 16 bits "
+         "alone; single tokens are attended to by split flash decoding with both",
      .words = {"flash", "materialized"}},
     {.name = "graphs",
      .member = &Problem::graphs,
