@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <numeric>
 
 #include "reference/attention_prefill/problem.hpp"
 
@@ -20,7 +19,7 @@ inline bool flash_sm90_d64_takes_teams(const AttentionPrefillProblem& p) {
   return p.kv_len <= (p.causal ? 2048 : 1024);
 }
 
-enum class FlashSm90D128Tiles { short_tiles, long_tiles, paged, small_pages };
+enum class FlashSm90D128Tiles { short_tiles, long_tiles, paged };
 
 // Whether tiles of 192 queries leave so many SMs idle in their last round that tiles of 128 are faster by more than
 // they lose otherwise, 5 %. Of 32 heads: true for 512 queries against 8k keys (640 for 500) and for 2k against 32k (702
@@ -33,23 +32,19 @@ inline bool flash_sm90_favours_short_tiles(const AttentionPrefillProblem& p, std
   return !p.ragged() && rounds_of_queries(128) * 21 < rounds_of_queries(192) * 20;
 }
 
-// head_dim 128; "maxima": the shape that takes them of every block, as problems with a soft cap do.
+// head_dim 128; "maxima": the shape that takes them of every block, as problems with a soft cap do (of another day).
 //
-//   keys          full 512     1k     2k     8k   causal 512     1k     2k     8k   64 heads over 8: full 8k  causal 8k
-//   maxima             486    581    645    631          309    427    522    614                       630        617
-//   short_tiles       *495   *608    679    683         *312   *443   *550   *653                       686        671
-//   long_tiles         450    579   *681   *701          275    408    531   *653                      *738       *683
+//   keys          full 512     2k     8k   causal 512     1k     2k     4k     8k   64 heads over 8: causal 2k
+//   maxima             486    645    631          309    427    522           614
+//   short_tiles       *496    678    691         *318   *458   *588    665    689                         *570
+//   long_tiles               *700   *713                        582   *674   *714                          561
 //
-// Paged, against contiguous short_tiles: blocks of 16 tokens at 0.94, of 64 at 0.95, of 256 at 0.96 by `paged`, and at
-// 0.93, 0.93 to 0.94, 0.94 to 0.95 by `small_pages`. With a box for each panel of a head they were at 0.60 to 0.66,
-// 0.81 to 0.85 and 0.85: the start of a copy is what costs.
+// Paged, against contiguous short_tiles: blocks of 16 tokens at 0.93, of 64 at 0.95, of 256 at 0.96. With a box for
+// each panel of a head they were at 0.60 to 0.66, 0.81 to 0.85 and 0.85: the start of a copy is what costs.
 inline FlashSm90D128Tiles flash_sm90_d128_tiles(const AttentionPrefillProblem& p, std::int64_t sm_count) {
   using Tiles = FlashSm90D128Tiles;
-  if (p.paged() && p.block_size % 8 == 0) {
-    const std::int64_t boxes = 128 / std::gcd<std::int64_t>(p.block_size, 128);  // of a block of keys
-    return boxes >= 4 ? Tiles::small_pages : Tiles::paged;
-  }
-  if (p.paged() || p.kv_len < (p.causal ? 8192 : 2048)) return Tiles::short_tiles;
+  if (p.paged() && p.block_size % 8 == 0) return Tiles::paged;
+  if (p.paged() || p.kv_len < (p.causal ? 4096 : 2048)) return Tiles::short_tiles;
   return flash_sm90_favours_short_tiles(p, sm_count) ? Tiles::short_tiles : Tiles::long_tiles;
 }
 

@@ -1,9 +1,10 @@
-// attention_prefill / flash_sm90: the warps that start copies. One finds tiles and copies Q and K, the other V: K runs
-// ahead of V, as S runs ahead of P V, and neither waits for the other's stages.
+// attention_prefill / flash_sm90: the warps that start copies. One copies Q and K, the other V: K runs ahead of V, as S
+// runs ahead of P V, and neither waits for the other's stages.
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/attention_prefill/flash_sm90_finder.cuh"
 #include "kernels/attention_prefill/flash_sm90_ring.hpp"
 #include "kernels/attention_prefill/flash_sm90_shared.cuh"
 #include "kernels/attention_prefill/flash_sm90_work.cuh"
@@ -39,6 +40,13 @@ class CopyWarp {
     return {.count = count,
             .page = table[token / p.block_size],
             .token = Shape::kGrouped ? static_cast<int>(static_cast<unsigned>(in_page) / 8) : in_page};
+  }
+
+  // Until the stage that is to be filled was read. Were lane 0 to fill it before all lanes have seen that, one that
+  // looks only when it has been read again would wait for the phase after, which this warp would have to bring about.
+  __device__ void wait_for_stage(std::uint64_t* read, std::uint32_t parity) const {
+    mbarrier_wait(shared_address(read), parity ^ 1);
+    __syncwarp();
   }
 
   // Starts the copy of a block's rows: all of them from a contiguous cache, those that exist from a paged one.
@@ -129,65 +137,52 @@ template <class Shape>
 class QueryKeyWarp : CopyWarp<Shape> {
  public:
   __device__ QueryKeyWarp(const FlashSm90Params& params, FlashSm90Shared<Shape>& shared, int team)
-      : CopyWarp<Shape>(params, shared), taken(team * gridDim.x + blockIdx.x - teams()) {}
+      : CopyWarp<Shape>(params, shared), finder(params, shared) {
+    if constexpr (Shape::kTeams > 1) finder.first(team);
+  }
 
   // One tile after the other, until none is left. Queries are on their way one tile ahead.
   __device__ void run() {
-    const PrefillWork* work = &find_next();
-    if (sees_keys(*work)) copy_queries(*work);
+    const PrefillWork* work = &enter_tile();
     while (work->valid) work = &copy_tile(*work);
-    leave_counters_clean();
+    if constexpr (Shape::kTeams > 1) finder.leave_counters_clean();
   }
 
  private:
   using Base = CopyWarp<Shape>;
-  using Base::kWholeWarp;
   using Base::lane;
   using Base::p;
   using Base::s;
   using Base::slot;
 
-  // Finds the next tile and tells the other warps. Returns the copy in shared memory: this warp has few registers.
-  __device__ const PrefillWork& find_next() {
-    const std::uint32_t index = teams() + __shfl_sync(kWholeWarp, taken, 0);
-    if (lane == 0) taken = atomicAdd(p.next_tile, 1U);  // for the next call: the answer takes a while
-    const PrefillWork found = find_work<Shape>(p, index);
-    mbarrier_wait(shared_address(&s.work_read[slot.stage()]), slot.parity() ^ 1);
-    PrefillWork& work = s.work[slot.stage()];
-    if (lane == 0) work = found;
-    __syncwarp();
-    if (lane < Shape::kWarpgroups) {
-      WarpgroupWork& its = s.warpgroup_work[slot.stage()][lane];
-      its = warpgroup_keys<Shape>(work, lane);
-      place_outputs<Shape>(p, work, lane, its);
-    }
-    __syncwarp();
-    if (lane == 0) mbarrier_arrive(shared_address(&s.work_ready[slot.stage()]));
+  // The tile in the slot, its queries asked for. A reference into shared memory: this warp has few registers.
+  __device__ const PrefillWork& enter_tile() {
+    mbarrier_wait(shared_address(&s.work_ready[slot.stage()]), slot.parity());
+    const PrefillWork& work = s.work[slot.stage()];
+    if (work.valid && !tile_blocks<Shape>(work).empty()) copy_queries(work);
     slot.advance();
     return work;
   }
 
-  __device__ static bool sees_keys(const PrefillWork& work) { return work.valid && !tile_blocks<Shape>(work).empty(); }
-
-  // The last team to find no tile left: no other will ask again in this launch.
-  __device__ void leave_counters_clean() {
-    __threadfence();  // this block's additions to next_tile come before its addition to blocks_done
-    if (lane != 0 || atomicAdd(p.blocks_done, 1U) != teams() - 1) return;
-    __threadfence();  // and before the zero
-    *p.next_tile = 0;
-    *p.blocks_done = 0;
-  }
-
-  // Blocks of keys from the last to the first. Returns the tile that follows, its queries asked for.
+  // Blocks of keys from the last to the first. Returns the tile that follows. With one stage of queries, asked for
+  // before all keys of this tile they would wait for keys not yet copied.
   __device__ const PrefillWork& copy_tile(const PrefillWork& work) {
     const KeyBlocks blocks = tile_blocks<Shape>(work);
     int block = blocks.end - 1;
-    for (int i = 0; i < Shape::kKStages && block >= blocks.begin; ++i) copy_keys(work, block--);
-    const PrefillWork& next = find_next();
-    if (Shape::kQStages > 1 && sees_keys(next)) copy_queries(next);
+    if constexpr (Shape::kTeams == 1) {
+      // Late, but in time: a team that has long tiles before it must not hold others that an idle one could compute.
+      while (block >= blocks.begin + 2) copy_keys(work, block--);
+      mbarrier_arrive(shared_address(&s.tile_wanted));  // of each lane, as each has read the work of tiles before
+    } else {
+      // When the stages of K are filled: later, keys would wait for it (64 full at 512: 422 TFLOP/s for 413).
+      const int find_at = max(blocks.begin, blocks.end - Shape::kKStages);
+      while (block >= find_at + 2) copy_keys(work, block--);
+      finder.take();
+      while (block >= find_at) copy_keys(work, block--);
+      finder.next();
+    }
     while (block >= blocks.begin) copy_keys(work, block--);
-    if (Shape::kQStages == 1 && sees_keys(next)) copy_queries(next);  // sooner, it would wait for keys not yet copied
-    return next;
+    return enter_tile();
   }
 
   __device__ void copy_queries(const PrefillWork& work) {
@@ -195,7 +190,7 @@ class QueryKeyWarp : CopyWarp<Shape> {
 #pragma unroll
     for (int w = 0; w < Shape::kWarpgroups; ++w) {
       const std::uint32_t ready = shared_address(&s.q_ready[w][q.stage()]);
-      mbarrier_wait(shared_address(&s.q_read[w][q.stage()]), q.parity() ^ 1);
+      this->wait_for_stage(&s.q_read[w][q.stage()], q.parity());
       if (lane == 0) {
         mbarrier_arrive_expect_bytes(ready, Shape::kQBytes);
 #pragma unroll
@@ -210,15 +205,13 @@ class QueryKeyWarp : CopyWarp<Shape> {
 
   __device__ void copy_keys(const PrefillWork& work, int block) {
     const auto boxes = this->find_boxes(work, block);
-    mbarrier_wait(shared_address(&s.k_read[k.stage()]), k.parity() ^ 1);
+    this->wait_for_stage(&s.k_read[k.stage()], k.parity());
     const std::uint32_t ready = shared_address(&s.k_ready[k.stage()]);
     this->template start_rows<Shape::kQkPanels>(&p.k, shared_address(s.k[k.stage()]), ready, work, block, boxes);
     k.advance();
   }
 
-  __device__ static std::uint32_t teams() { return gridDim.x * Shape::kTeams; }
-
-  std::uint32_t taken;  // lane 0: the next tile, counted from teams(); first tiles go to one team of each SM, then on
+  TileFinder<Shape> finder;  // of two teams
   Ring<Shape::kQStages> q;
   Ring<Shape::kKStages> k;
 };
@@ -236,8 +229,7 @@ class ValueWarp : CopyWarp<Shape> {
       if (!work.valid) return;
       const KeyBlocks blocks = tile_blocks<Shape>(work);
       for (int block = blocks.end - 1; block >= blocks.begin; --block) copy_values(work, block);
-      __syncwarp();
-      if (lane == 0) mbarrier_arrive(shared_address(&s.work_read[slot.stage()]));
+      mbarrier_arrive(shared_address(&s.work_read[slot.stage()]));
       slot.advance();
     }
   }
@@ -251,7 +243,7 @@ class ValueWarp : CopyWarp<Shape> {
 
   __device__ void copy_values(const PrefillWork& work, int block) {
     const auto boxes = this->find_boxes(work, block);
-    mbarrier_wait(shared_address(&s.v_read[v.stage()]), v.parity() ^ 1);
+    this->wait_for_stage(&s.v_read[v.stage()], v.parity());
     const std::uint32_t ready = shared_address(&s.v_ready[v.stage()]);
     const int rows = work.keys.kv_len - block * Shape::kTileKv;
     if (p.clean_values && rows < Shape::kTileKv) {

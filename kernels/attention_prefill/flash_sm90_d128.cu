@@ -14,7 +14,6 @@ void launch_flash_sm90<128, 128>(const AttentionPrefillProblem& problem, const A
     case FlashSm90D128Tiles::short_tiles: return run.template operator()<FlashSm90D128Short>();
     case FlashSm90D128Tiles::long_tiles: return run.template operator()<FlashSm90D128Long>();
     case FlashSm90D128Tiles::paged: return run.template operator()<FlashSm90D128Paged>();
-    case FlashSm90D128Tiles::small_pages: return run.template operator()<FlashSm90D128SmallPages>();
   }
 }
 

@@ -11,13 +11,12 @@
 
 #include "kernels/attention_prefill/flash_sm90_params.hpp"
 #include "kernels/attention_prefill/flash_sm90_ring.hpp"
+#include "kernels/attention_prefill/flash_sm90_scores.cuh"
 #include "kernels/attention_prefill/flash_sm90_shared.cuh"
 #include "kernels/attention_prefill/flash_sm90_softmax.cuh"
 #include "kernels/attention_prefill/flash_sm90_store.cuh"
 #include "kernels/attention_prefill/flash_sm90_thread.cuh"
 #include "kernels/common/wgmma_matrix.cuh"
-#include "kernels/ptx/ldmatrix.cuh"
-#include "kernels/ptx/mma.cuh"
 #include "kernels/ptx/rcp.cuh"
 #include "kernels/ptx/warpgroup.cuh"
 #include "kernels/ptx/wgmma.cuh"
@@ -43,8 +42,7 @@ class MathWarpgroup : WarpgroupThread {
       do {
         while (block > last_block) {
           if (kTrusting && block > trusted_end() && block <= uniform(work(slot.stage()).settled)) {
-            do trusting_block();
-            while (block > trusted_end());
+            trusting_blocks();
           } else {
             next_block();
           }
@@ -60,6 +58,8 @@ class MathWarpgroup : WarpgroupThread {
   static constexpr int kSteps = Softmax::kSteps;
   static constexpr int kOutputs = Store::kOutputs;
   static constexpr bool kTrusting = Shape::kTrusting && !kSoftCap;
+
+  static constexpr int kNone = 1 << 30;  // above any block
 
   // Blocks above this one may be trusting. With one stage of queries the last block is not: it lets go of them sooner.
   __device__ int trusted_end() const { return last_block + (Shape::kQStages == 1 ? 1 : 0); }
@@ -83,7 +83,7 @@ class MathWarpgroup : WarpgroupThread {
     soft.reset();
     return true;
   }
-  __device__ void leave_tile(std::uint32_t stage) { arrive(&s.work_read[stage]); }
+  __device__ void leave_tile(std::uint32_t stage) { mbarrier_arrive(shared_address(&s.work_read[stage])); }
 
   // A tile of which this warpgroup's rows do not exist or see nothing.
   __device__ void pass_over_tile() {
@@ -145,59 +145,53 @@ class MathWarpgroup : WarpgroupThread {
     fresh = false;
   }
 
-  // As next_block, once each row has seen a key. K and Q are kept until it is known that the block need not be done
-  // again: rarely, by each warp for itself.
-  __device__ __forceinline__ void trusting_block() {
-    --block;
-    start_products();
-    const bool masked = masked_block();
-    wgmma_wait<1>();
-    pin_registers(sc);
-    if (masked) mask();
-    soft.run_trusting(
-        sc, prob, p.scale,
-        [this] {
-          scores_of_warp();
-          if (masked_block()) mask();
-        },
-        [this] { wait_outputs(); },
-        [this](const float(&factor)[2]) {
-#pragma unroll
-          for (int i = 0; i < kOutputs; ++i) acc[i] *= factor[i / 2 % 2];
-        });
-    release_scores_operands();
-    fresh = false;
+  // As next_block again and again, once each row has seen a key, until the blocks above trusted_end() are done or O
+  // must be multiplied, which this does then. K and Q are kept until it is known that a block need not be done again:
+  // rarely, by each warp for itself. A warp that leaves the loop for O comes back to the same products as the others.
+  __device__ __forceinline__ void trusting_blocks() {
+    while (true) {
+      int end = trusted_end();
+      --block;
+      start_products();
+      const bool masked = masked_block();
+      wgmma_wait<1>();
+      pin_registers(sc);
+      if (masked) mask();
+      soft.run_trusting(
+          sc, prob, p.scale,
+          [this] {
+            scores_of_warp<T, Shape>(shared_address(s.q[id][q.stage()]), shared_address(s.k[k.stage()]), sc);
+            if (masked_block()) mask();
+          },
+          [this] { wait_outputs(); },
+          [&](const float(&factor)[2]) {
+            end = kNone;
+            keep(factor);
+          });
+      release_scores_operands();
+      fresh = false;
+      if (block > end) continue;
+      if (end == kNone) multiply_by_kept();
+      return;
+    }
   }
 
-  // S = Q K^T of this warp's 16 rows, by mma.sync: no other warp takes part. 16 keys at a time, for few registers.
-  __device__ __forceinline__ void scores_of_warp() {
-    const std::uint32_t thread = threadIdx.x % 128;
-    const std::uint32_t upper = thread / 16 % 2;
-    const std::uint32_t q_row = shared_address(s.q[id][q.stage()]) + (thread / 32 * 16 + thread % 16) * kPanelBytes;
-    const std::uint32_t k_row =
-        shared_address(s.k[k.stage()]) + thread % 8 * kPanelBytes + upper * Shape::group_bytes(Shape::kQkPanels);
-    const std::uint32_t swizzle = thread % 8 * 16;
+  // What O is to be multiplied by, in shared memory meanwhile: rare, and the loop needs the registers.
+  __device__ __forceinline__ void keep(const float (&factor)[2]) {
+    if (lane() % 4 != 0) return;
 #pragma unroll
-    for (int i = 0; i < kScores; i += 8) {
-      float left[4] = {};   // columns 0 .. 7 of the 16
-      float right[4] = {};  // and 8 .. 15
-#pragma unroll 1
-      for (int d = 0; d < Shape::kHeadDim / 16; ++d) {
-        const std::uint32_t chunk = d % 4 * 32;
-        std::uint32_t a[4];
-        std::uint32_t b[4];
-        ldmatrix_x4(a, q_row + d / 4 * 64 * kPanelBytes + ((chunk + upper * 16) ^ swizzle));
-        ldmatrix_x4(b, k_row + d / 4 * Shape::panel_bytes() + i / 8 * 2 * Shape::group_bytes(Shape::kQkPanels) +
-                           ((chunk + (thread & 8) * 2) ^ swizzle));
-        mma_m16n8k16<T>(left, a, b[0], b[1]);
-        mma_m16n8k16<T>(right, a, b[2], b[3]);
-      }
+    for (int r = 0; r < 2; ++r) s.factors[id][row() + 8 * r] = factor[r];
+  }
+  __device__ __forceinline__ void multiply_by_kept() {
+    __syncwarp();
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        sc[i + j] = left[j];
-        sc[i + 4 + j] = right[j];
-      }
+    for (int r = 0; r < 2; ++r) {
+      const float factor = s.factors[id][row() + 8 * r];
+#pragma unroll
+      for (int i = 0; i < kOutputs; ++i)
+        if (i / 2 % 2 == r) acc[i] *= factor;
     }
+    __syncwarp();
   }
 
   // The tile is at its last O += P V; beside it, S and P of the next tile's first block. False when no tile follows for
@@ -212,21 +206,46 @@ class MathWarpgroup : WarpgroupThread {
       end_stream(stage, ended, skipped_after);
       return false;
     }
-    if (skipped_before > 0) skip_keys();
-    wait_queries();
-    start_products();
-    float inverse[2];
-    finish_rows(stage, ended, inverse);
-    const bool masked = masked_block();
-    wait_scores();
-    softmax(masked, [&](bool, const float(&)[2]) {
-      wait_outputs();
-      store(stage, inverse);
-    });
+    if constexpr (Shape::kQStages == 1) {
+      follow_outputs(stage, ended);
+    } else {
+      if (skipped_before > 0) skip_keys();
+      wait_queries();
+      start_products();
+      float inverse[2];
+      finish_rows(stage, ended, inverse);
+      const bool masked = masked_block();
+      wait_scores();
+      softmax(masked, [&](bool, const float(&)[2]) {
+        wait_outputs();
+        store(stage, inverse);
+      });
+    }
     leave_tile(stage);
-    if (skipped_before > 0) skip_values();
+    if (uniform(work(slot.stage()).skipped_before) > 0) skip_values();  // anew: a register less
     fresh = true;
     return true;
+  }
+
+  // With one stage of queries the next tile's come late: O += P V does not wait for them, and O is stored while S is on
+  // its way.
+  __device__ __forceinline__ void follow_outputs(std::uint32_t stage, const Softmax& ended) {
+    outputs();
+    if (skipped_before > 0) skip_keys();
+    float inverse[2];
+    finish_rows(stage, ended, inverse);
+    wait_queries();
+    scores();
+    pass_turn();
+    const bool masked = masked_block();
+    wgmma_wait<1>();
+    pin_registers(acc);
+    release_values();
+    store(stage, inverse);
+    wgmma_wait<0>();
+    pin_registers(sc);
+    release_scores_operands();
+    softmax(masked, [](bool, const float(&)[2]) {});
   }
 
   __device__ void end_stream(std::uint32_t stage, const Softmax& ended, int skipped_after) {
@@ -327,18 +346,11 @@ class MathWarpgroup : WarpgroupThread {
 
   // Scores of keys that a row does not see become -infinity.
   __device__ __forceinline__ void mask() {
-    const WarpgroupWork& mine = work(slot.stage());
+    const VisibleKeys& keys = work(slot.stage()).keys;
     const int key = block * Shape::kTileKv + lane() % 4 * 2;  // of sc[0]
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const int last = mine.keys.last(row() + 8 * r) - key;
-      const int first = mine.keys.first(row() + 8 * r) - key;
-#pragma unroll
-      for (int i = 0; i < kScores; ++i) {
-        const int column = i / 4 * 8 + i % 2;
-        if (i / 2 % 2 == r && (column > last || column < first)) sc[i] = RowSoftmax::kUnseen;
-      }
-    }
+    for (int r = 0; r < 2; ++r)
+      mask_row<Shape::kMaskBits>(sc, r, keys.first(row() + 8 * r) - key, keys.last(row() + 8 * r) - key);
   }
 
   // Writes the log-sum-exp of the rows of a tile that `ended`; their 1 / sum, or 0 for a row that sees no key.

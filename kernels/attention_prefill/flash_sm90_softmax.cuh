@@ -63,8 +63,8 @@ class BlockSoftmax : WarpgroupThread {
   }
 
   // The same without maxima, for rows that have all seen a key: m stays where it is, and P may pass 2^8. Should the
-  // sums leave room for a P beyond 16 bits, this warp's `again()` brings S back and m is raised after all. `between()`
-  // waits for the product that still reads `prob`, `raise(factor)` is for O thereafter.
+  // sums leave room for a P beyond 16 bits, this warp's `again()` brings S back and m is raised after all: then
+  // `raise(factor)` is called, for O. `between()` waits for the products that still read `prob` and write O.
   template <class Again, class Between, class Raise>
   __device__ __forceinline__ void run_trusting(float (&sc)[kScores], std::uint32_t (&prob)[kSteps][4],
                                                const SoftmaxScale& scale, Again&& again, Between&& between,
@@ -75,13 +75,10 @@ class BlockSoftmax : WarpgroupThread {
     fold_powers<0, kScores>(sc, scale, {__fmul_rn(rows[0].top, scale.log2), __fmul_rn(rows[1].top, scale.log2)},
                             partial);
     join(partial, added, [](float a, float b) { return a + b; });
-    // A branch on what becomes of all powers: without one, the assembler moves the wait in front of them. f16 ends at
-    // 2^16; NaN does not fit.
-    if (__all_sync(kWholeWarp, folds && added[0] <= 0x1p15F && added[1] <= 0x1p15F)) {
-      between();
-    } else {
-      pin(sc[0]);  // so that the compiler does not find the same wait in front of both
-      between();
+    // A branch on what becomes of all powers: without one, the assembler moves the wait in front of them. The wait is
+    // not in it: each warp votes for itself, and the four must come to the same one. f16 ends at 2^16; NaN does not
+    // fit.
+    if (!__all_sync(kWholeWarp, folds && added[0] <= 0x1p15F && added[1] <= 0x1p15F)) {
       again();
       float seen[2];
       float factor[2];
@@ -92,6 +89,7 @@ class BlockSoftmax : WarpgroupThread {
       powers<0, kScores>(sc, scale, partial);
       join(partial, added, [](float a, float b) { return a + b; });
     }
+    between();
     pack<0, kScores>(sc, prob);
 #pragma unroll
     for (int r = 0; r < 2; ++r) sums[r] += added[r];

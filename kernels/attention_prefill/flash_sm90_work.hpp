@@ -38,7 +38,7 @@ INFEROMETER_HOST_DEVICE KeyBlocks key_blocks(const VisibleKeys& keys, int first_
           .clean_end = all_end < 0 ? 0 : blocks(all_end)};
 }
 
-// A tile of queries of one head, as the copying warp finds it.
+// A tile of queries of one head, as TileFinder finds it.
 struct PrefillWork {
   bool valid = false;  // false: no tile is left
   int sequence = 0;

@@ -24,14 +24,17 @@ struct TileSchedule {
   int heads = 1;        // batch * q_heads
   int tiles = 1;        // per head
   int group_heads = 1;  // heads of every group but the last
+  bool merged = false;  // the last has those too that are too few for a group: alone they would start their long tiles
+                        // when the other SMs run out of work
 
   INFEROMETER_HOST_DEVICE std::int64_t blocks() const { return std::int64_t{heads} * tiles; }
 
   INFEROMETER_HOST_DEVICE QueryTile tile(int block) const {
     const int head_blocks = block / tiles;  // as if heads came one after the other: enough to tell the group
-    const int first_head = head_blocks - head_blocks % group_heads;
+    int first_head = head_blocks - head_blocks % group_heads;
+    if (merged && first_head > 0 && heads - first_head < group_heads) first_head -= group_heads;
     const int left = heads - first_head;
-    const int in_group = left < group_heads ? left : group_heads;
+    const int in_group = left < (merged ? 2 : 1) * group_heads ? left : group_heads;
     const int rest = block - first_head * tiles;
     return {.head = first_head + rest % in_group, .index = tiles - 1 - rest / in_group};
   }

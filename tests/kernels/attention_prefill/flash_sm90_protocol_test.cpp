@@ -38,7 +38,8 @@ std::string first_fault(int sequences, Mistake mistake) {
   std::mt19937 random(90);
   for (int i = 0; i < sequences; ++i) {
     const std::vector<PrefillWork> works = random_tiles<Shape>(random);
-    std::vector<Steps> agents{QueryKeyWarp<Shape>(works).run(), ValueWarp<Shape>(works).run()};
+    std::vector<Steps> agents{QueryKeyWarp<Shape>(works, mistake).run(), ValueWarp<Shape>(works).run()};
+    if (Shape::kTeams == 1) agents.push_back(find_tiles<Shape>(works));
     for (int w = 0; w < Shape::kWarpgroups; ++w) agents.push_back(MathWarpgroup<Shape>(works, w, mistake).run());
     for (int repeat = 0; repeat < 3; ++repeat)
       if (std::string fault = Interleaving<Shape>(agents).run(random); !fault.empty()) return fault;
@@ -80,6 +81,7 @@ TEST_CASE("flash_sm90: warps hand over stages without deadlock, and none reads w
 TEST_CASE("flash_sm90: the model of its warps finds stages released too soon, and a deadlock",
           "[attention][prefill][flash_sm90]") {
   CHECK_FALSE(first_fault<ThreeWarpgroupsOneStage>(300, Mistake::queries_released_unseen).empty());
+  CHECK(first_fault<TrustingOneStage>(300, Mistake::queries_before_keys) == "deadlock");
   CHECK_FALSE(first_fault<Trusting>(300, Mistake::keys_released_unchecked).empty());
   CHECK_FALSE(first_fault<TrustingMoreOfBoth>(300, Mistake::keys_released_unchecked).empty());
   CHECK(first_fault<ThreeWarpgroupsOneStage>(300, Mistake::two_blocks_skipped_within_a_stream) == "deadlock");

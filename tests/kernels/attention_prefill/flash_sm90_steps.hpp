@@ -3,6 +3,7 @@
 // in between. A warpgroup is one agent: its warps do the same, and what one of them waits for, all do.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -32,7 +33,13 @@ struct Step {
 using Steps = std::vector<Step>;
 
 // What a kernel could get wrong here, for the model to find.
-enum class Mistake { none, queries_released_unseen, keys_released_unchecked, two_blocks_skipped_within_a_stream };
+enum class Mistake {
+  none,
+  queries_before_keys,
+  queries_released_unseen,
+  keys_released_unchecked,
+  two_blocks_skipped_within_a_stream
+};
 
 template <class Shape>
 struct Stages {
@@ -41,7 +48,8 @@ struct Stages {
   static int q(int warpgroup, std::uint32_t i) { return kWork + warpgroup * Shape::kQStages + static_cast<int>(i); }
   static int k(std::uint32_t i) { return kWork + Shape::kWarpgroups * Shape::kQStages + static_cast<int>(i); }
   static int v(std::uint32_t i) { return k(Shape::kKStages) + static_cast<int>(i); }
-  static constexpr int kCount = kWork + Shape::kWarpgroups * Shape::kQStages + Shape::kKStages + Shape::kVStages;
+  static int wanted() { return v(Shape::kVStages); }  // a barrier alone
+  static constexpr int kCount = kWork + Shape::kWarpgroups * Shape::kQStages + Shape::kKStages + Shape::kVStages + 1;
   // Agents that read a stage: the warpgroup that queries are for; of a tile's work, the one that copies values too.
   static int readers(int stage) {
     if (stage >= q(0, 0) && stage < k(0)) return 1;
@@ -58,13 +66,47 @@ void fill(Steps& steps, int stage, const OneRing& ring, unsigned contents) {
 }
 
 template <class Shape>
+class TileFinder {
+ public:
+  explicit TileFinder(const std::vector<PrefillWork>& tiles) : works(tiles) {}
+
+  // Called first() and next() in the kernel, by what number the tile has.
+  bool find(Steps& steps) {
+    const std::uint32_t tile = slot.uses;
+    const int stage = Stages<Shape>::work(slot.stage());
+    steps.push_back({Act::wait_read, stage, slot.parity() ^ 1});
+    steps.push_back({Act::write, stage, tile});
+    steps.push_back({Act::arrive_ready, stage, 0});
+    slot.advance();
+    return works[tile].valid;
+  }
+
+ private:
+  const std::vector<PrefillWork>& works;
+  Ring<Shape::kWorkStages> slot;
+};
+
+template <class Shape>
+Steps find_tiles(const std::vector<PrefillWork>& works) {
+  Steps steps;
+  TileFinder<Shape> finder(works);
+  Ring<1> wanted;
+  for (bool found = finder.find(steps); found; found = finder.find(steps)) {
+    steps.push_back({Act::wait_ready, Stages<Shape>::wanted(), wanted.parity()});
+    wanted.advance();
+  }
+  return steps;
+}
+
+template <class Shape>
 class QueryKeyWarp {
  public:
-  explicit QueryKeyWarp(const std::vector<PrefillWork>& tiles) : works(tiles) {}
+  QueryKeyWarp(const std::vector<PrefillWork>& tiles, Mistake made) : works(tiles), mistake(made), finder(tiles) {
+    if (Shape::kTeams > 1) finder.find(steps);
+  }
 
   Steps run() {
-    std::uint32_t work = find_next();
-    if (sees_keys(work)) copy_queries(work);
+    std::uint32_t work = enter_tile();
     while (works[work].valid) work = copy_tile(work);
     return steps;
   }
@@ -72,26 +114,30 @@ class QueryKeyWarp {
  private:
   using At = Stages<Shape>;
 
-  std::uint32_t find_next() {
-    const std::uint32_t tile = slot.uses;
-    const int stage = At::work(slot.stage());
-    steps.push_back({Act::wait_read, stage, slot.parity() ^ 1});
-    steps.push_back({Act::write, stage, tile});
-    steps.push_back({Act::arrive_ready, stage, 0});
+  std::uint32_t enter_tile() {
+    const std::uint32_t work = slot.uses;
+    steps.push_back({Act::wait_ready, At::work(slot.stage()), slot.parity()});
+    if (works[work].valid) steps.push_back({Act::begin_read, At::work(slot.stage()), work});
+    if (works[work].valid && !tile_blocks<Shape>(works[work]).empty()) copy_queries(work);
     slot.advance();
-    return tile;
+    return work;
   }
-  bool sees_keys(std::uint32_t work) const { return works[work].valid && !tile_blocks<Shape>(works[work]).empty(); }
 
   std::uint32_t copy_tile(std::uint32_t work) {
     const KeyBlocks blocks = tile_blocks<Shape>(works[work]);
     int block = blocks.end - 1;
-    for (int i = 0; i < Shape::kKStages && block >= blocks.begin; ++i) copy_keys(work, block--);
-    const std::uint32_t next = find_next();
-    if (Shape::kQStages > 1 && sees_keys(next)) copy_queries(next);
+    if (Shape::kTeams == 1) {
+      while (block >= blocks.begin + 2) copy_keys(work, block--);
+      steps.push_back({Act::arrive_ready, At::wanted(), 0});
+    } else {
+      while (block >= std::max(blocks.begin, blocks.end - Shape::kKStages)) copy_keys(work, block--);
+      finder.find(steps);
+    }
+    const bool too_soon = mistake == Mistake::queries_before_keys;
+    const std::uint32_t next = too_soon ? enter_tile() : 0;
     while (block >= blocks.begin) copy_keys(work, block--);
-    if (Shape::kQStages == 1 && sees_keys(next)) copy_queries(next);
-    return next;
+    steps.push_back({Act::end_read, At::work(work % At::kWork), work});
+    return too_soon ? next : enter_tile();
   }
 
   void copy_queries(std::uint32_t work) {
@@ -104,7 +150,9 @@ class QueryKeyWarp {
   }
 
   const std::vector<PrefillWork>& works;
+  const Mistake mistake;
   Steps steps;
+  TileFinder<Shape> finder;  // of two teams
   Ring<At::kWork> slot;
   Ring<Shape::kQStages> q;
   Ring<Shape::kKStages> k;
@@ -256,15 +304,29 @@ class MathWarpgroup {
       leave_tile(left);
       return false;
     }
-    for (int i = 0; i < skipped_before; ++i) skip_keys();
-    wait_queries();
-    issue_products(at);
-    release_scores_operands();
-    wait_outputs(at);
+    if (Shape::kQStages == 1) {
+      follow_outputs(at);
+    } else {
+      for (int i = 0; i < skipped_before; ++i) skip_keys();
+      wait_queries();
+      issue_products(at);
+      release_scores_operands();
+      wait_outputs(at);
+    }
     leave_tile(left);
     for (int i = 0; i < skipped_before; ++i) skip_values();
     values_of = tile;
     return true;
+  }
+
+  void follow_outputs(int values_block) {
+    outputs(values_block);
+    for (int i = 0; i < skipped_before; ++i) skip_keys();
+    wait_queries();
+    scores();
+    pass_turn();
+    wait_outputs(values_block);
+    release_scores_operands();
   }
 
   void issue_products(int values_block) {

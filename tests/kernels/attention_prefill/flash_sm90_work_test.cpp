@@ -208,9 +208,39 @@ TEST_CASE("flash_sm90: its schedule holds every tile of every head once, in grou
           }
 }
 
+// The time from the first tile to the last over the mean of all SMs', when each takes a tile as it comes to the next:
+// a tile costs its blocks of keys and, at head_dim 128, as much as 2 blocks more.
+double longest_over_mean(const AttentionPrefillProblem& p, std::int64_t l2_bytes) {
+  constexpr int kSms = 132;
+  constexpr int kTileQ = 128;
+  const TileSchedule schedule = flash_sm90_schedule(p, kTileQ, kSms, l2_bytes);
+  std::vector<int> busy_until(kSms, 0);
+  int sum = 0;
+  for (std::int64_t i = 0; i < schedule.blocks(); ++i) {
+    const int cost = schedule.tile(static_cast<int>(i)).index + 1 + 2;
+    *std::min_element(busy_until.begin(), busy_until.end()) += cost;
+    sum += cost;
+  }
+  return *std::max_element(busy_until.begin(), busy_until.end()) * double{kSms} / sum;
+}
+
+TEST_CASE("flash_sm90: causal tiles of many heads leave SMs idle for less than 4 % of the time",
+          "[attention][prefill][flash_sm90][schedule]") {
+  constexpr std::int64_t kL2 = 60 << 20;
+  for (const auto& [batch, length] :
+       {std::pair{32, 512}, std::pair{16, 1024}, std::pair{8, 2048}, std::pair{4, 4096}}) {
+    AttentionPrefillProblem p = long_problem(16, 16, length, true);
+    p.batch = batch;
+    CAPTURE(batch, length);
+    CHECK(longest_over_mean(p, kL2) < 1.04);
+  }
+  CHECK(longest_over_mean(long_problem(64, 8, 2048, true), kL2) < 1.04);
+  CHECK(longest_over_mean(long_problem(64, 8, 4096, true), kL2) < 1.04);
+}
+
 TEST_CASE(
-    "flash_sm90: heads run together that give each SM a tile, of one sequence; two when causal; as far as half the "
-    "L2 holds them",
+    "flash_sm90: heads run together that give each SM a tile, of one sequence; two when causal above 1k keys; as far "
+    "as half the L2 holds them",
     "[attention][prefill][flash_sm90][schedule]") {
   constexpr std::int64_t kL2 = 50 << 20;
   CHECK(flash_sm90_schedule(long_problem(32, 32, 8192, false), 128, 132, kL2).group_heads == 3);  // of 64 tiles
@@ -221,7 +251,9 @@ TEST_CASE(
   batch.batch = 32;
   CHECK(flash_sm90_schedule(batch, 128, 132, kL2).group_heads == 16);
   batch.causal = true;
-  CHECK(flash_sm90_schedule(batch, 128, 132, kL2).group_heads == 66);
+  CHECK(flash_sm90_schedule(batch, 128, 132, kL2).group_heads == 33);
+  batch.q_len = batch.kv_len = 2048;
+  CHECK(flash_sm90_schedule(batch, 128, 132, kL2).group_heads == 17);
   AttentionPrefillProblem few_queries = long_problem(32, 32, 1 << 15, false);  // 16 MB of keys and values a head
   few_queries.q_len = 128;
   CHECK(flash_sm90_schedule(few_queries, 128, 132, kL2).group_heads == 1);

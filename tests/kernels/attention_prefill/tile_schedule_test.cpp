@@ -23,9 +23,11 @@ std::vector<QueryTile> order_of(const TileSchedule& schedule) {
 TEST_CASE("tile schedule: every tile of every head is computed once", "[attention][prefill][schedule]") {
   for (const int heads : {1, 2, 7, 12}) {
     for (const int tiles : {1, 3, 8}) {
-      for (int group_heads = 1; group_heads <= heads; ++group_heads) {
-        CAPTURE(heads, tiles, group_heads);
-        const TileSchedule schedule{.heads = heads, .tiles = tiles, .group_heads = group_heads};
+      for (int i = 0; i < 2 * heads; ++i) {
+        const int group_heads = i / 2 + 1;
+        const bool merged = i % 2 == 1;
+        CAPTURE(heads, tiles, group_heads, merged);
+        const TileSchedule schedule{.heads = heads, .tiles = tiles, .group_heads = group_heads, .merged = merged};
         std::set<std::pair<int, int>> seen;
         for (const QueryTile& tile : order_of(schedule)) {
           REQUIRE(tile.head >= 0);
@@ -59,6 +61,23 @@ TEST_CASE("tile schedule: groups of heads follow each other, within one the last
                                                   {3, 0},  //
                                                   {4, 2},
                                                   {4, 1},
+                                                  {4, 0}});
+}
+
+TEST_CASE("tile schedule: merged, the last group takes the heads that are too few for one of their own",
+          "[attention][prefill][schedule]") {
+  const TileSchedule schedule{.heads = 5, .tiles = 2, .group_heads = 2, .merged = true};
+  std::vector<std::pair<int, int>> order;
+  for (const QueryTile& tile : order_of(schedule)) order.emplace_back(tile.head, tile.index);
+  CHECK(order == std::vector<std::pair<int, int>>{{0, 1},
+                                                  {1, 1},
+                                                  {0, 0},
+                                                  {1, 0},  //
+                                                  {2, 1},
+                                                  {3, 1},
+                                                  {4, 1},
+                                                  {2, 0},
+                                                  {3, 0},
                                                   {4, 0}});
 }
 
