@@ -60,16 +60,15 @@ GpuSampler::Sample GpuSampler::take_sample(const Device::Run& run, CacheMode cac
   return sample;
 }
 
-// Loads the modules, raises the clocks, learns how long the host takes to queue a launch.
+// Loads the modules, raises the clocks, learns how long the host takes to queue a launch. One launch where that takes
+// longer than all of it may: a replay of a trace lasts for seconds.
 void GpuSampler::warm_up(const Device::Run& run, const MeasureConfig& config) {
   const double budget = std::min(kWarmUpSeconds, kWarmUpShare * config.max_seconds);
   const Stopwatch watch;
   run(0, launch_);
   INFEROMETER_CUDA_CHECK(cudaStreamSynchronize(launch_.stream));
   host_ns_ = watch.ns();
-  do {
-    take_sample(run, config.cache);
-  } while (watch.seconds() < budget);
+  while (watch.seconds() < budget) take_sample(run, config.cache);
 }
 
 IsolatedTiming GpuSampler::isolated(const Device::Run& run, const MeasureConfig& config) {
