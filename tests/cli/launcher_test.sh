@@ -47,6 +47,10 @@ echo "ninja ${*:3}" >>"$CALLS"
   echo 'a.cpp:1:1: error: expected something else'
   exit 1
 }
+[ -z "${STEPS:-}" ] || for i in $STEPS; do
+  echo "[$i/9] Building CXX object $i.cpp.o"
+  sleep 3
+done
 mkdir -p "$2/bin"
 printf '#!/bin/sh\necho "ran from $(pwd) root=$INFEROMETER_ROOT args=$*"\nexit 7\n' >"$2/bin/inferometer"
 chmod +x "$2/bin/inferometer"
@@ -87,6 +91,17 @@ check 'and calls nothing' '' "$(cat "$CALLS")"
 rm -rf "$project/build"
 SLOW=3 INFEROMETER_CUDA=off run list >/dev/null
 check 'a slow configuration does not say that it builds: the build does, once' 0 "$(grep -c building "$work/err")"
+
+# A long build says how far it is, while it goes on.
+STEPS='1 2 3 4 5' INFEROMETER_CUDA=off run list >/dev/null
+contains 'where nobody watches, a long build says so' 'building; the first time takes some minutes' "$(cat "$work/err")"
+check 'and now and then how far it is' yes \
+  "$([ "$(grep -c '^inferometer: \[[1-5]/9\] after [0-9]* s$' "$work/err")" -ge 2 ] && echo yes)"
+if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
+  shown=$(cd "$work" && STEPS='1 2' INFEROMETER_CUDA=off script -qec "'$project/inferometer' list" /dev/null </dev/null)
+  contains 'on a terminal it shows what ninja is at' ' s [1/9] Building CXX object 1.cpp.o' "$shown"
+  contains 'and what comes next' ' s [2/9] Building CXX object 2.cpp.o' "$shown"
+fi
 
 INFEROMETER_CUDA=maybe run list
 check 'a wrong INFEROMETER_CUDA exits 2' 2 $?
