@@ -39,10 +39,13 @@ Command add_compare_command(CLI::App& program) {
   app->add_option("NEW", typed->now, "Results file in question (JSON)")->required();
   app->add_option("--threshold", typed->threshold, "Changes up to this much do not count: 5% or 0.05")
       ->capture_default_str();
-  app->add_flag("--all", typed->text.all_rows, "Show the rows that stayed the same too");
+  app->add_flag("--all", typed->text.all_rows, "Show the rows that stayed the same or ran on another CPU too");
   app->add_flag("--markdown", typed->text.markdown, "Write a Markdown table");
   app->footer(
-      "Exit codes: 0 nothing slower, 1 some row slower, 2 wrong use, 3 rows missing, new or failed,\n"
+      "What must agree: for rows on a GPU its name, compute capability, multiprocessors, memory, highest clock and\n"
+      "power limit, in whatever host it is; for rows on the CPU its model and the number of threads; for each row the\n"
+      "state of the cache. Where only the hosts differ, rows on GPUs are compared and those on the CPU are named.\n"
+      "Exit codes: 0 nothing slower, 1 some row slower, 2 wrong use, 3 rows missing, new, failed or of another CPU,\n"
       "4 not comparable: another device, other clocks, another state of the cache.");
   return {app, [typed](const Arguments&) { return compare(*typed); }};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <map>
 #include <stdexcept>
 #include <string_view>
@@ -36,28 +37,39 @@ Json member(const Json& json, const char* name) {
   return json.is_object() ? json.value(name, Json(nullptr)) : Json(nullptr);
 }
 
-std::vector<std::string> obstacles_between(const Json& base, const Json& now, const std::vector<Record>& base_rows) {
-  std::vector<std::string> obstacles;
-  const Json& base_environment = base.at("environment");
-  const Json& now_environment = now.at("environment");
-  const auto on_gpu = [](const Record& record) { return has_timing(record.status) && record.backend != "cpu"; };
-  const auto on_cpu = [](const Record& record) { return has_timing(record.status) && record.backend == "cpu"; };
-  if (std::any_of(base_rows.begin(), base_rows.end(), on_gpu)) {
-    const Json base_gpu = member(base_environment, "gpu");
-    const Json now_gpu = member(now_environment, "gpu");
-    note_difference(obstacles, "GPU", member(base_gpu, "name"), member(now_gpu, "name"));
-    if (obstacles.empty())
-      for (const auto& [name, label] :
-           {std::pair{"max_sm_mhz", "highest SM clock"}, std::pair{"power_limit_w", "power limit"}})
-        note_difference(obstacles, label, member(base_gpu, name), member(now_gpu, name));
-  }
-  if (std::any_of(base_rows.begin(), base_rows.end(), on_cpu)) {
-    const Json base_host = member(base_environment, "host");
-    const Json now_host = member(now_environment, "host");
-    note_difference(obstacles, "CPU", member(base_host, "cpu_model"), member(now_host, "cpu_model"));
-    note_difference(obstacles, "threads", member(base_host, "threads_used"), member(now_host, "threads_used"));
-  }
-  return obstacles;
+bool on_gpu(const Record& record) { return has_timing(record.status) && record.backend != "cpu"; }
+bool on_cpu(const Record& record) { return has_timing(record.status) && record.backend == "cpu"; }
+
+// Drivers keep a little memory for themselves, and not each the same.
+bool same_memory(const Json& base, const Json& now) {
+  constexpr double kReserved = 0.02;
+  if (!base.is_number() || !now.is_number()) return base == now;
+  const auto one = base.get<double>();
+  const auto other = now.get<double>();
+  return std::min(one, other) >= (1 - kReserved) * std::max(one, other);
+}
+
+// Two GPUs are of one kind whatever machine they are in, and run at one speed if their clocks and power may be as high.
+std::vector<std::string> gpu_differences(const Json& base, const Json& now) {
+  std::vector<std::string> differences;
+  const auto compare = [&](std::initializer_list<std::pair<const char*, const char*>> members) {
+    for (const auto& [name, label] : members)
+      note_difference(differences, label, member(base, name), member(now, name));
+  };
+  compare({{"name", "GPU"}});
+  if (!differences.empty()) return differences;  // the others follow from it
+  compare({{"sm", "compute capability"}, {"sm_count", "multiprocessors"}});
+  if (const char* memory = "memory_bytes"; !same_memory(member(base, memory), member(now, memory)))
+    compare({{memory, "GPU memory"}});
+  compare({{"max_sm_mhz", "highest SM clock"}, {"power_limit_w", "power limit"}});
+  return differences;
+}
+
+std::vector<std::string> host_differences(const Json& base, const Json& now) {
+  std::vector<std::string> differences;
+  note_difference(differences, "CPU", member(base, "cpu_model"), member(now, "cpu_model"));
+  note_difference(differences, "threads", member(base, "threads_used"), member(now, "threads_used"));
+  return differences;
 }
 
 double noise_floor(const Json& results) {
@@ -138,7 +150,15 @@ Comparison compare_results(const Json& base, const Json& now, double threshold) 
   comparison.threshold = threshold;
   comparison.noise_floor = std::max(noise_floor(base), noise_floor(now));
   std::vector<Record> base_rows = records_of(base);
-  comparison.obstacles = obstacles_between(base, now, base_rows);
+  const auto any_row = [&](auto where) { return std::any_of(base_rows.begin(), base_rows.end(), where); };
+  const Json& base_machine = base.at("environment");
+  const Json& now_machine = now.at("environment");
+  if (any_row(on_gpu)) comparison.obstacles = gpu_differences(member(base_machine, "gpu"), member(now_machine, "gpu"));
+  if (any_row(on_cpu)) {
+    auto differences = host_differences(member(base_machine, "host"), member(now_machine, "host"));
+    // Rows of a GPU are the same on any host: they are compared, and those of the CPU named.
+    (any_row(on_gpu) ? comparison.host_differences : comparison.obstacles).swap(differences);
+  }
   std::map<std::string, Record> now_rows;
   std::vector<std::string> order;
   for (Record& record : records_of(now)) {
@@ -157,6 +177,12 @@ Comparison compare_results(const Json& base, const Json& now, double threshold) 
     const Record& before = *row.base;
     const Record& now_record = found.mapped();
     if (before.status == Status::unsupported && now_record.status == Status::unsupported) continue;
+    if (!comparison.host_differences.empty() && on_cpu(before) && on_cpu(now_record)) {
+      row.verdict = Verdict::other_host;
+      row.now = std::move(found.mapped());
+      comparison.rows.push_back(std::move(row));
+      continue;
+    }
     if (before.timing && now_record.timing && !same_cache(*before.timing, *now_record.timing))
       comparison.obstacles.push_back("row " + before.id + " (" + before.variant +
                                      ") was measured with another state of the cache, or other rests");
@@ -180,7 +206,7 @@ int exit_code(const Comparison& comparison) {
     });
   };
   if (any({Verdict::slower})) return 1;
-  return any({Verdict::missing, Verdict::added, Verdict::failed}) ? 3 : 0;
+  return any({Verdict::missing, Verdict::added, Verdict::failed, Verdict::other_host}) ? 3 : 0;
 }
 
 std::string_view verdict_name(Verdict verdict) {
@@ -192,6 +218,7 @@ std::string_view verdict_name(Verdict verdict) {
     case Verdict::failed: return "failed";
     case Verdict::missing: return "missing";
     case Verdict::added: return "new";
+    case Verdict::other_host: return "other host";
   }
   return "?";
 }

@@ -15,10 +15,11 @@ enum class Verdict : std::uint8_t {
   slower,
   faster,
   same,
-  noisy,    // the interval reaches over a threshold, or there is none: it could be either
-  failed,   // has no time in the new file
-  missing,  // is in the base file only
-  added,    // is in the new file only, or had no time in the base file
+  noisy,       // the interval reaches over a threshold, or there is none: it could be either
+  failed,      // has no time in the new file
+  missing,     // is in the base file only
+  added,       // is in the new file only, or had no time in the base file
+  other_host,  // ran on the CPUs of two hosts that differ, in files whose rows on GPUs can be compared
 };
 
 struct ComparedRow {
@@ -38,7 +39,8 @@ struct Comparison {
   // Why the files say nothing of each other: another device, other clocks, times of another cache state. Empty if they
   // do.
   std::vector<std::string> obstacles;
-  double threshold = 0;           // changes up to this ratio - 1 do not count
+  std::vector<std::string> host_differences;  // why rows have the verdict other_host
+  double threshold = 0;                       // changes up to this ratio - 1 do not count
   double noise_floor = 0;         // how far two runs of the same kernel differed in either file, as a ratio - 1
   std::vector<ComparedRow> rows;  // in the order of the base file, then those that were added
 };
@@ -55,7 +57,8 @@ ComparedRow compare_records(const Record& base, const Record& now, double thresh
 // Throws std::runtime_error for what has not the schema inferometer.results/1.
 void require_results(const Json& json);
 
-// The whole comparison's exit code: 4 not comparable, 1 some row slower, 3 some row missing, added or failed, else 0.
+// The whole comparison's exit code: 4 not comparable, 1 some row slower, 3 some row missing, added, failed or of
+// another host, else 0.
 int exit_code(const Comparison& comparison);
 
 std::string_view verdict_name(Verdict verdict);

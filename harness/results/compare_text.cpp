@@ -16,8 +16,11 @@ namespace {
 using Cells = std::vector<std::string>;
 
 // What a reader must act on comes first.
-constexpr std::array kOrder{Verdict::slower, Verdict::failed, Verdict::missing, Verdict::noisy,
-                            Verdict::faster, Verdict::added,  Verdict::same};
+constexpr std::array kOrder{Verdict::slower, Verdict::failed, Verdict::missing,    Verdict::noisy,
+                            Verdict::faster, Verdict::added,  Verdict::other_host, Verdict::same};
+
+// The sentences above the table and the counts below it say all that there is to say.
+bool said_in_counts(Verdict verdict) { return verdict == Verdict::same || verdict == Verdict::other_host; }
 
 const Record& any_record(const ComparedRow& row) { return row.now ? *row.now : *row.base; }
 
@@ -77,6 +80,8 @@ std::string comparison_text(const Comparison& comparison, const CompareText& how
   if (!comparison.obstacles.empty()) return text;
   text += "New time over base time, 95 % interval; threshold " + formatted("%.1f %%", 100 * comparison.threshold) +
           ", noise floor " + formatted("%.1f %%", 100 * comparison.noise_floor) + ".\n";
+  for (const std::string& difference : comparison.host_differences)
+    text += "Rows on the CPU are not compared: " + difference + ".\n";
   if (how.markdown) text += "\n";
 
   std::vector<const Fields*> problems;
@@ -88,7 +93,7 @@ std::string comparison_text(const Comparison& comparison, const CompareText& how
   std::vector<Cells> lines;
   for (const Verdict verdict : kOrder)
     for (const ComparedRow& row : comparison.rows)
-      if (row.verdict == verdict && (how.all_rows || verdict != Verdict::same)) lines.push_back(cells_of(row, varying));
+      if (row.verdict == verdict && (how.all_rows || !said_in_counts(verdict))) lines.push_back(cells_of(row, varying));
   if (!lines.empty()) {
     if (how.markdown) {
       text += markdown_table_header(header);

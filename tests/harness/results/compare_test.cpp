@@ -1,9 +1,12 @@
 #include "harness/results/compare.hpp"
 
+#include <algorithm>
+
 #include "harness/results/compare_text.hpp"
 #include "harness/results/markdown_text.hpp"
 #include "harness/results/record_json.hpp"
 #include "tests/harness/results/sample_record.hpp"
+#include "tests/harness/run/child_run.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace inferometer;
@@ -128,12 +131,65 @@ TEST_CASE("compare: another GPU, other clocks or another cache are not comparabl
 }
 
 TEST_CASE("compare: another CPU matters to rows that ran on it only", "[results][compare]") {
-  Json now = results({timed(1, 100)});
-  now["environment"]["host"]["cpu_model"] = "another CPU";
-  CHECK(exit_code(compare_results(results({timed(1, 100)}), now, 0.05)) == 0);
-  Record on_cpu = timed(1, 100);
+  Record on_cpu = timed(2, 100);
   on_cpu.backend = "cpu";
-  CHECK(exit_code(compare_results(results({on_cpu}), now, 0.05)) == 4);
+  for (const Json& difference : {Json{{"cpu_model", "another CPU"}, {"threads_used", 2}},
+                                 Json{{"cpu_model", "some CPU"}, {"threads_used", 32}}}) {
+    const auto compared = [&](const std::vector<Record>& base, const std::vector<Record>& rows) {
+      Json now = results(rows);
+      now["environment"]["host"] = difference;
+      return compare_results(results(base), now, 0.05);
+    };
+    INFO(difference.dump());
+    CHECK(exit_code(compared({timed(1, 100)}, {timed(1, 100)})) == 0);
+    CHECK(exit_code(compared({on_cpu}, {on_cpu})) == 4);
+
+    Record slower_on_cpu = on_cpu;
+    slower_on_cpu.timing = timed(2, 200).timing;
+    const Comparison both = compared({timed(1, 100), on_cpu}, {timed(1, 100), slower_on_cpu});
+    CHECK(both.obstacles.empty());
+    REQUIRE(both.rows.size() == 2);
+    CHECK(both.rows[0].verdict == Verdict::same);
+    CHECK(both.rows[1].verdict == Verdict::other_host);
+    CHECK_FALSE(both.rows[1].ratio);
+    CHECK(exit_code(both) == 3);  // not 0: half of the rows tell nothing
+    const std::string text = comparison_text(both, {});
+    CHECK(contains(text, "Rows on the CPU are not compared: "));
+    CHECK(contains(text, "1 other host, 1 same"));
+    CHECK(exit_code(compared({timed(1, 100), on_cpu}, {timed(1, 120), on_cpu})) == 1);
+  }
+}
+
+TEST_CASE("compare: a GPU of another kind is another device, one of the same kind in another machine is not",
+          "[results][compare]") {
+  const auto code = [](const char* member, const Json& base_value, const Json& now_value) {
+    Json base = results({timed(1, 100)});
+    Json now = results({timed(1, 100)});
+    base["environment"]["gpu"][member] = base_value;
+    now["environment"]["gpu"][member] = now_value;
+    return exit_code(compare_results(base, now, 0.05));
+  };
+  CHECK(code("uuid", "GPU-1", "GPU-2") == 0);
+  CHECK(code("driver", "580.1", "580.2") == 0);
+  CHECK(code("sm", 90, 100) == 4);
+  CHECK(code("sm_count", 132, 114) == 4);
+  CHECK(code("memory_bytes", 150'109'880'320, 75'054'940'160) == 4);
+  CHECK(code("memory_bytes", 150'109'880'320, 150'000'000'000) == 0);  // what a driver keeps for itself
+  CHECK(code("memory_bytes", 150'109'880'320, nullptr) == 4);
+}
+
+TEST_CASE("compare: published files of one kind of GPU in machines of unlike threads are comparable",
+          "[results][compare]") {
+  const std::string folder = INFEROMETER_SOURCE_DIR "/results/";
+  const Comparison comparison =
+      compare_results(Json::parse(test::read_text(folder + "h200/attention_prefill.json")),
+                      Json::parse(test::read_text(folder + "h200-x2/attention_prefill.json")), 0.05);
+  CHECK(comparison.obstacles.empty());
+  CHECK(exit_code(comparison) != 4);
+  const auto compared = std::count_if(comparison.rows.begin(), comparison.rows.end(), [](const ComparedRow& row) {
+    return row.base && row.base->backend == "cuda" && row.ratio.has_value();
+  });
+  CHECK(compared == 168);  // three variants, 56 problems
 }
 
 TEST_CASE("compare: a field that came with a later version has its default in older files", "[results][compare]") {
