@@ -120,7 +120,10 @@ Command add_doctor_command(CLI::App& program) {
   app->add_flag("--json", typed->json, "As JSON");
   app->add_option("--device", typed->device, "GPU, by its ordinal (default: 0)")->check(CLI::Range(0, 1023));
   app->footer(
-      "Exit codes: 0 measurements mean what they say, 1 some do not (a fault among the findings), 2 wrong use.");
+      "Findings are 'good', 'advice' (figures stand, and would stand better) or 'fault' (figures do not mean what "
+      "they\n"
+      "say: data stays in a cache that is said to be cold, or medians of the same work differ by more than 10 %).\n"
+      "Exit codes: 0 no fault, whatever the advice; 1 a fault, be it of the CPU or of the GPU; 2 wrong use.");
   return {app, [typed](const Arguments&) { return doctor(*typed); }};
 }
 

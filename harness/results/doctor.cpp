@@ -8,6 +8,7 @@ namespace inferometer {
 namespace {
 
 constexpr double kLoud = 0.02;             // repeats that differ by more hide most optimisations
+constexpr double kWorthless = 0.1;         // hides what people choose between: block sizes, bit widths, libraries
 constexpr double kBusyLoad = 0.5;          // processes that want a processor, before we do
 constexpr int kHotCelsius = 85;            // data-centre cards slow down from about 87 on
 constexpr double kCeilingError = 1.1;      // a read this far above what memory delivers came from the cache
@@ -51,7 +52,11 @@ void look_at_host(Findings& found, const HostState& host) {
 
 void look_at_noise(Findings& found, const std::string& device, const Noise& noise) {
   const std::string spread = "medians of the same work differ by " + percent(noise.repeat_ratio);
-  if (noise.repeat_ratio > kLoud) {
+  if (noise.repeat_ratio > kWorthless) {
+    found.fault(device + " noise", spread +
+                                       ": rows timed on this device now tell next to nothing apart; end what else "
+                                       "uses it, then ask again");
+  } else if (noise.repeat_ratio > kLoud) {
     found.advise(device + " noise", spread +
                                         "; smaller differences between rows mean nothing here, and compare takes "
                                         "them for noise");

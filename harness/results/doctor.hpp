@@ -37,7 +37,7 @@ struct Diagnosis {
 enum class Severity : std::uint8_t {
   good,
   advice,  // figures stand, and would stand better
-  fault,   // the harness does not measure here what it says
+  fault,   // figures measured here do not mean what they say, or nothing
 };
 
 struct Finding {
