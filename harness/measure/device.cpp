@@ -1,5 +1,7 @@
 #include "harness/measure/device.hpp"
 
+#include "harness/operator/no_cuda.hpp"
+
 namespace inferometer {
 
 OutOfMemory::OutOfMemory(const std::string& where, std::size_t asked_bytes, std::size_t free_bytes)
@@ -10,7 +12,7 @@ OutOfMemory::OutOfMemory(const std::string& where, std::size_t asked_bytes, std:
 
 #ifndef INFEROMETER_WITH_CUDA
 std::unique_ptr<Device> make_gpu_device(int /*ordinal*/, std::string& reason) {
-  reason = "this build has no CUDA: it needs the CUDA Toolkit and a GPU (or INFEROMETER_CUDA=on)";
+  reason = no_cuda_reason();
   return nullptr;
 }
 #endif

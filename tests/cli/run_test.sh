@@ -7,6 +7,7 @@ project=$2
 export INFEROMETER_ROOT=$project
 source "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/expect.sh"
 
+unset INFEROMETER_CUDA  # the caller may test another build; a reason names it
 cat >tiny.json <<'JSON'
 {"schema": "inferometer.sweep/1", "name": "tiny", "question": "Does it run?", "operator": "attention_prefill",
  "variants": ["cpu.naive", "cpu.flash"], "baseline": "cpu.naive",
@@ -203,9 +204,15 @@ expect 0 "resuming: $measured of 16 rows" run slow.json -o slow.out --resume
 [ "$(measured_rows slow.out)" = 16 ] || fail 'resume' 'not 16 ok rows afterwards'
 
 # No GPU, or a build without CUDA: the row says why, and the run still succeeds.
+variant '"cpu.naive", "cpu.flash"' '"cpu.naive", "cuda.flash_sm80"' gpu.json
 if [ ! -e /dev/nvidia0 ]; then
-  variant '"cpu.naive", "cpu.flash"' '"cpu.naive", "cuda.flash_sm80"' gpu.json
   expect 0 'unsupported' run gpu.json --set dtype=f16 --set head_dim=64
+fi
+if [[ $("$program" list variants) == *'no CUDA'* ]]; then
+  export INFEROMETER_CUDA=off
+  expect 0 'unsupported: this build has no CUDA: INFEROMETER_CUDA=off leaves it out' \
+    run gpu.json --set dtype=f16 --set head_dim=64
+  unset INFEROMETER_CUDA
 fi
 
 echo

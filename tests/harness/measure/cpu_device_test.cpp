@@ -312,5 +312,15 @@ TEST_CASE("gpu device: a build without CUDA says so", "[measure][gpu]") {
   std::string reason;
   CHECK(make_gpu_device(0, reason) == nullptr);
   CHECK(reason.find("this build has no CUDA: ") == 0);
+
+  const char* set = std::getenv("INFEROMETER_CUDA");
+  const std::string before = set == nullptr ? "" : set;
+  ::setenv("INFEROMETER_CUDA", "off", 1);
+  make_gpu_device(0, reason);
+  CHECK(reason == "this build has no CUDA: INFEROMETER_CUDA=off leaves it out");
+  ::unsetenv("INFEROMETER_CUDA");
+  make_gpu_device(0, reason);
+  CHECK(reason.find("it needs the CUDA Toolkit and a GPU") != std::string::npos);
+  if (set != nullptr) ::setenv("INFEROMETER_CUDA", before.c_str(), 1);
 }
 #endif
