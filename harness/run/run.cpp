@@ -29,6 +29,7 @@
 #include "harness/run/resume.hpp"
 #include "harness/run/row_device.hpp"
 #include "harness/run/row_record.hpp"
+#include "harness/run/row_text.hpp"
 #include "harness/sweep/shard.hpp"
 
 namespace inferometer {
@@ -41,16 +42,13 @@ std::string own_sha256() {
   return sha256_hex(std::string{std::istreambuf_iterator<char>(file), {}});
 }
 
-std::string row_text(const SweepRow& row) {
-  return row.operator_name + "/" + row.variant + " " + to_string(row.problem);
-}
-
 class Run {
  public:
   // Throws OutputError.
   Run(const Sweep& sweep, const RunOptions& options)
       : sweep_(sweep),
         options_(options),
+        text_of_(sweep),
         output_(resolve_output(options.output)),
         journal_(output_ + "l"),
         devices_(options.devices) {
@@ -127,14 +125,14 @@ class Run {
     DeviceTeam team(make_executors(plan, interrupt, observer, counterparts_took_));
     observer.row_started("measuring this machine");
     begin(team.start());
-    const DeviceTeam::Callbacks callbacks{.started = [&](const SweepRow& row) { observer.row_started(row_text(row)); },
+    const DeviceTeam::Callbacks callbacks{.started = [&](const SweepRow& row) { observer.row_started(text_of_(row)); },
                                           .finished =
                                               [&](const SweepRow& row, const DeviceReport& device, Record record) {
                                                 record.device = device_name(record, device);
                                                 journal_.append(record);
                                                 records_[row.id] = record;
                                                 ++measured_;
-                                                observer.row_finished(row_text(row), record);
+                                                observer.row_finished(text_of_(row), record);
                                               }};
     if (devices_.size() == 1) return team.run({rows_where([](const SweepRow&) { return true; })}, callbacks);
     // Processors are shared by all rows that use them: those rows run one after the other.
@@ -236,6 +234,7 @@ class Run {
 
   const Sweep& sweep_;
   const RunOptions& options_;
+  RowTexts text_of_;
   std::string output_;
   Journal journal_;
   JournalHeader header_;
