@@ -148,7 +148,7 @@ std::string optional_words(const Cursor& object, const std::string& key) {
   return member ? words_from(*member) : std::string();
 }
 
-ClaimPart read_claim_part(const Cursor& value) {
+ClaimPart read_claim_part(const Cursor& value, const Cursor& claim) {
   value.allow_keys({"name", "experiment", "operator", "variants", "where", "statistic", "quantity", "scale", "against",
                     "along", "better", "judged", "near", "bound", "claimed", "accepted", "role"});
   ClaimPart part;
@@ -159,7 +159,8 @@ ClaimPart read_claim_part(const Cursor& value) {
     part.variants.push_back(item.string());
     require_variant(item, part.variants.back(), *part.op);
   }
-  part.where = read_conditions(value, "where", *part.op);
+  for (const Cursor& from : {claim, value})
+    for (Condition& condition : read_conditions(from, "where", *part.op)) part.where.push_back(std::move(condition));
   const Cursor statistic = value.required("statistic");
   part.statistic = named<Statistic>(statistic, "statistic", kStatisticNames);
   check_needs(value, statistic.string(), needs_of(part.statistic));

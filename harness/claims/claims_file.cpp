@@ -47,7 +47,7 @@ std::string read_id(const Cursor& value) {
 }
 
 Claim read_claim(const Cursor& value) {
-  value.allow_keys({"id", "claim", "source", "conditions", "parts", "runs"});
+  value.allow_keys({"id", "claim", "source", "conditions", "where", "parts", "runs"});
   Claim claim{.id = read_id(value.required("id")),
               .text = words_from(value.required("claim")),
               .source = words_from(value.required("source")),
@@ -56,7 +56,7 @@ Claim read_claim(const Cursor& value) {
               .runs = {}};
   bool decided = false;
   for (const Cursor& item : value.required("parts").items(1)) {
-    claim.parts.push_back(read_claim_part(item));
+    claim.parts.push_back(read_claim_part(item, value));
     decided = decided || claim.parts.back().role == PartRole::decides;
   }
   if (!decided) value.required("parts").fail("needs a part whose role is 'decides'");

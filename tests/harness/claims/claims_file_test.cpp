@@ -60,6 +60,21 @@ TEST_CASE("claims: a list is read as it stands", "[claims]") {
   CHECK(run.options.set == std::vector<std::string>{"m=1"});
 }
 
+TEST_CASE("claims: conditions of a claim hold for each of its parts, beside the part's own", "[claims]") {
+  const auto with = [](const std::string& where) {
+    const std::string parts = kPart + ", " + replaced(kPart, "\"where\": [\"m <= 16\"],", "");
+    return replaced(document(parts), "\"parts\"", "\"where\": [\"" + where + "\"], \"parts\"");
+  };
+  const std::vector<ClaimPart> parts = parse_claims(with("n > 64"), "claims.json").front().parts;
+  REQUIRE(parts.size() == 2);
+  CHECK(parts[0].where.size() == 2);
+  CHECK(parts[1].where.size() == 1);
+  for (const ClaimPart& part : parts)
+    for (const std::int64_t n : {64, 65})
+      CHECK(part.where.front().expression.holds({{"m", std::int64_t{1}}, {"n", n}}, "") == (n == 65));
+  CHECK_THAT(refusal(with("slots > 1")), test::contains_text("/claims/0/where/0: column 1"));
+}
+
 TEST_CASE("claims: a mistake is refused with its place and the nearest word", "[claims]") {
   const std::vector<std::pair<std::string, std::string>> mistakes{
       {document(replaced(kPart, "\"matmul\"", "\"matmull\"")),
