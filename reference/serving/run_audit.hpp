@@ -13,8 +13,8 @@ namespace inferometer {
 // A sentence for the first thing that does not hold; empty when all holds.
 std::string audit_run(const ServingProblem& problem, std::string_view variant, const ServingRun& run);
 
-// Every output of the first requests, up to 2,000 tokens, against the equations of the decoder in f64 with the tokens
-// in front of it; a sentence for the first that is not greedy. Of a small model, and not of a simulation.
+// Outputs of the first requests, up to 2,000 tokens, by audit_chosen: a sentence for the first that no decoder would
+// choose. Of a small model, and not of a simulation.
 std::string audit_tokens(const ServingProblem& problem, const ServingRun& run);
 
 // What a policy makes of requests that are all there at the start, in contiguous slots: counted batch by batch, or by

@@ -1,8 +1,10 @@
 // A decoder on the CPU behind the engine: the same tokens in every policy, whatever the cache is made of.
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "kernels/serving/serve.hpp"
+#include "reference/decoder/chosen_tokens.hpp"
 #include "reference/serving/run_audit.hpp"
 #include "tests/reference/serving/serving_runs.hpp"
 
@@ -67,16 +69,52 @@ TEST_CASE("serving decoder: a token that is not the greedy one is found", "[serv
     std::int32_t& last = wrong.requests[1]->outputs.back();
     last = last == wrong_token ? 7 : wrong_token;
     CAPTURE(wrong_token);
-    CHECK(audit_tokens(problem, wrong).find("of request 1") != std::string::npos);
+    CHECK(audit_tokens(problem, wrong).starts_with("request 1, new token "));
   }
   for (const std::int32_t no_token : {512, -1}) {  // further outputs are computed from it
     ServingRun wrong = right;
     wrong.requests[1]->outputs.front() = no_token;
-    CHECK(audit_tokens(problem, wrong) == "output 0 of request 1 is " + std::to_string(no_token) + ", no token of 512");
+    CHECK(audit_tokens(problem, wrong) ==
+          "request 1, new token 0: " + std::to_string(no_token) + " is no token of the vocabulary of 512");
   }
   ServingRun swapped = right;
   std::swap(swapped.requests[1]->outputs, swapped.requests[2]->outputs);
   CHECK_FALSE(audit_tokens(problem, swapped).empty());
+}
+
+TEST_CASE("serving decoder: how far below the greatest a token may lie is what the judge of all decoders allows",
+          "[serving][judge]") {
+  const SeededWeights weights(decoder_shape("tiny"), kServingWeightSeed);
+  int passed = 0;
+  int refused = 0;
+  for (const std::int64_t kv_bits : {16, 8, 4}) {
+    const Fields fields = few(16, 1024, kv_bits);
+    const ServingProblem problem = serving_problem(fields);
+    ServingRun run = run_serving("cpu.continuous", fields);
+    for (const KvRequest& request : served_requests(problem)) {
+      CAPTURE(kv_bits, request.id);
+      std::vector<std::int32_t> prompt;
+      make_tokens(request, 0, request.prompt, prompt);
+      for (std::int32_t& token : prompt) token %= 512;
+      std::vector<std::int32_t>& outputs = run.requests[static_cast<std::size_t>(request.id)]->outputs;
+      std::vector<std::int32_t> in_front = prompt;
+      in_front.insert(in_front.end(), outputs.begin(), outputs.end() - 1);
+      DecoderMatrix last = decoder_logits(weights, in_front, {.kv = kv_bits}, std::ssize(in_front) - 1);
+      // In the place of the last token, from which nothing follows, the next greatest.
+      const std::int32_t right = outputs.back();
+      last(0, right) = -1e9;
+      Eigen::Index next = 0;
+      last.row(0).maxCoeff(&next);
+      outputs.back() = static_cast<std::int32_t>(next);
+      const std::string sentence = audit_chosen(weights, prompt, outputs, {.kv = kv_bits}, 1);
+      CHECK(audit_tokens(problem, run) ==
+            (sentence.empty() ? "" : "request " + std::to_string(request.id) + ", " + sentence));
+      ++(sentence.empty() ? passed : refused);
+      outputs.back() = right;
+    }
+  }
+  CHECK(passed > 0);
+  CHECK(refused > 0);
 }
 
 TEST_CASE("serving decoder: a model too large for a CPU is refused in a sentence", "[serving][decoder]") {

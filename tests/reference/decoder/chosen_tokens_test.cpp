@@ -10,9 +10,8 @@
 
 #include "harness/operator/dtype.hpp"
 #include "harness/operator/generate.hpp"
-#include "reference/decoder/equations.hpp"
+#include "reference/decoder/chosen_tokens.hpp"
 #include "reference/decoder/seeded_weights.hpp"
-#include "reference/generation/judged_tokens.hpp"
 #include "tests/support/catch.hpp"
 
 namespace inferometer::test {
@@ -102,8 +101,8 @@ const Judged& judged(std::int64_t kv_bits) {
   return made.try_emplace(kv_bits, kv_bits).first->second;
 }
 
-TEST_CASE("judged tokens: in 32 layers f16 activations move logits by a hundredth with codes of 8 bits, a tenth with 4",
-          "[generation][reference]") {
+TEST_CASE("chosen tokens: in 32 layers f16 activations move logits by a hundredth with codes of 8 bits, a tenth with 4",
+          "[decoder][reference]") {
   CHECK(judged(16).error() < 2e-3);
   CHECK(judged(8).error() > 5e-3);
   CHECK(judged(8).error() < 2e-2);
@@ -111,14 +110,14 @@ TEST_CASE("judged tokens: in 32 layers f16 activations move logits by a hundredt
   CHECK(judged(4).error() < 2e-1);
 }
 
-TEST_CASE("judged tokens: other roundings than those that the limits follow from pass", "[generation][reference]") {
+TEST_CASE("chosen tokens: other roundings than those that the limits follow from pass", "[decoder][reference]") {
   for (const std::int64_t kv_bits : {16, 8, 4}) {
     INFO("kv_bits " << kv_bits);
     CHECK(judged(kv_bits).sentence(&nudge) == "");
   }
 }
 
-TEST_CASE("judged tokens: faults of a cache are found in 32 layers", "[generation][reference]") {
+TEST_CASE("chosen tokens: faults of a cache are found in 32 layers", "[decoder][reference]") {
   const std::int64_t head_dim = deep_shape().head_dim;
   // One layer's KV heads, of which there are two, in each other's place.
   const auto swapped = [&](const SeededWeights& seeded, const PlacedWeight& tensor, std::int64_t row, std::int64_t rows,
@@ -149,7 +148,7 @@ TEST_CASE("judged tokens: faults of a cache are found in 32 layers", "[generatio
   CHECK(judged(8).sentence(SeededWeights(turned, 5), judged(8).rounded()) != "");
 }
 
-TEST_CASE("judged tokens: of tokens behind equal ones the mean counts the first", "[generation][reference]") {
+TEST_CASE("chosen tokens: of tokens behind equal ones the mean counts the first", "[decoder][reference]") {
   DecoderMatrix exact = DecoderMatrix::Zero(8, 4);
   exact.col(0).setConstant(1.0);
   exact.col(1).setConstant(0.99);  // 0.014 of the root mean square, 0.704, below the greatest
