@@ -37,11 +37,13 @@ CUtensorMap encode(Dtype dtype, const void* base, const TensorMapShape<kRank>& s
   static const PFN_cuTensorMapEncodeTiled_v12000 function = encode_tiled();
   std::array<std::uint32_t, kRank> element_strides;
   element_strides.fill(1);
+  const bool is_narrow = shape.box[0] * dtype_bytes(dtype) == 64;
   CUtensorMap map;
   const CUresult result =
       function(&map, map_type(dtype), kRank, const_cast<void*>(base), shape.sizes.data(), shape.stride_bytes.data(),
-               shape.box.data(), element_strides.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+               shape.box.data(), element_strides.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
+               is_narrow ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS)
     throw std::runtime_error("cuTensorMapEncodeTiled failed with CUresult " + std::to_string(result));
   return map;

@@ -20,8 +20,9 @@ struct TensorMapShape {
 };
 
 // `base` is a device pointer, 16-byte aligned. A box's row (box[0] elements) takes 128 bytes, stored with the 128-byte
-// swizzle of common/wgmma_matrix.cuh. Elements outside the tensor read as zeros. u8 stands for any type of one byte.
-// Throws CudaError or std::runtime_error, naming the driver's answer.
+// swizzle of common/wgmma_matrix.cuh, or 64, with the 64-byte one: 16 bytes number c of row r lie at c ^ r / 2 % 4.
+// Elements outside the tensor read as zeros. u8 stands for any type of one byte. Throws CudaError or
+// std::runtime_error, naming the driver's answer.
 CUtensorMap make_tensor_map(Dtype dtype, const void* base, const TensorMapShape<2>& shape);
 CUtensorMap make_tensor_map(Dtype dtype, const void* base, const TensorMapShape<4>& shape);
 CUtensorMap make_tensor_map(Dtype dtype, const void* base, const TensorMapShape<5>& shape);

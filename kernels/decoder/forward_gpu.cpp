@@ -22,10 +22,11 @@ T* as(const std::shared_ptr<void>& memory) {
 
 __half* halves(const std::shared_ptr<void>& memory) { return as<__half>(memory); }
 
-// What the memory delivers while a norm or SwiGLU and two launches pass, and while RoPE and a short attention do.
-constexpr std::int64_t kShortPauseBytes = std::int64_t{16} << 20;
-constexpr std::int64_t kLongPauseBytes = std::int64_t{36} << 20;
-constexpr std::int64_t kMostPrefetchTokens = 256;  // with more, products are bound by arithmetic
+// Products of more tokens end in Y: there a norm's kernel is a small part of a step.
+constexpr std::int64_t kMostLateTokens = 32;
+// Sums of squares that a residual end leaves of a token: of every 16 rows of W or, with few tokens and two blocks that
+// share them, twice as many.
+std::int64_t most_parts(std::int64_t hidden) { return (hidden + 15) / 16 * 2; }
 
 std::shared_ptr<void> allocate_pool(const KvPoolShape& shape, Stream stream, Allocator& allocator) {
   auto pool = allocator.allocate(static_cast<std::size_t>(shape.bytes()), "kv_pool");
@@ -64,11 +65,13 @@ DecoderForward::DecoderForward(const DecoderWeights& weights, const DecoderConfi
   residual_ = scratch(tokens * shape_.hidden, sizeof(float));
   normed_ = half(tokens, shape_.hidden);
   delta_ = half(tokens, shape_.hidden);
+  squares_ = scratch(kMostLateTokens * most_parts(shape_.hidden), sizeof(float));
+  for (std::shared_ptr<void>& inverse : inverse_) inverse = scratch(kMostLateTokens, sizeof(float));
   qkv_ = half(tokens, shape_.q_size() + 2 * shape_.kv_size());
   q_ = half(tokens, shape_.q_size());
   attended_ = half(tokens, shape_.q_size());
   lse_ = scratch(tokens * shape_.q_heads, sizeof(float));
-  gate_up_ = half(tokens, 2 * shape_.intermediate);
+  if (!products_.has_gated()) gate_up_ = half(tokens, 2 * shape_.intermediate);
   active_ = half(tokens, shape_.intermediate);
   last_ = half(sizes.rows, shape_.hidden);
   logits_ = half(sizes.rows, shape_.vocabulary);
@@ -109,30 +112,66 @@ void DecoderForward::upload_turns(std::int64_t positions) {
   INFEROMETER_CUDA_CHECK(cudaStreamSynchronize(stream_));  // `turns` goes
 }
 
-WeightPrefetch DecoderForward::prefetch(const Matrix& matrix, std::int64_t tokens, std::int64_t most) const {
-  if (!config_.prefetch || tokens > kMostPrefetchTokens) return {};
-  return {.data = matrix.data(), .bytes = matrix.bytes(), .wanted = std::min(matrix.bytes(), most)};
+bool DecoderForward::has_late_norms(std::int64_t tokens) {
+  if (tokens > kMostLateTokens) return false;
+  const auto [found, is_new] = late_.emplace(tokens, false);
+  if (is_new) {
+    const LayerWeights& layer = weights_.layers.front();  // all are of one size
+    found->second = products_.has_late_norm(layer.o, tokens) && products_.has_late_norm(layer.gate_up, tokens) &&
+                    products_.has_late_norm(layer.down, tokens);
+  }
+  return found->second;
+}
+
+LateNorm DecoderForward::late_norm(const Matrix& in_front, std::int64_t tokens, int number) {
+  return {.squares = as<float>(squares_),
+          .scale = as<float>(inverse_[1 - number]),
+          .inverse = as<float>(inverse_[number]),
+          .parts = products_.residual_parts(in_front, tokens),
+          .hidden = static_cast<int>(shape_.hidden),
+          .eps = static_cast<float>(shape_.norm_eps)};
+}
+
+ResidualEnd DecoderForward::residual_end(const std::shared_ptr<void>& gain, int number) const {
+  return {.h = as<float>(residual_),
+          .gain = halves(gain),
+          .scale = as<float>(inverse_[1 - number]),
+          .x = halves(normed_),
+          .squares = as<float>(squares_)};
 }
 
 void DecoderForward::prepare(const ForwardStep& step) {
-  for (const LayerWeights& layer : weights_.layers)
-    for (const Matrix* matrix : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down})
-      products_.prepare(*matrix, step.tokens);
+  const bool late = has_late_norms(step.tokens);
+  for (const LayerWeights& layer : weights_.layers) {
+    products_.prepare(layer.qkv, step.tokens);
+    for (const Matrix* matrix : {&layer.o, &layer.down}) {
+      if (late) {
+        products_.prepare_residual(*matrix, step.tokens);
+      } else {
+        products_.prepare(*matrix, step.tokens);
+      }
+    }
+    if (products_.has_gated()) {
+      products_.prepare_gated(layer.gate_up, step.tokens);
+    } else {
+      products_.prepare(layer.gate_up, step.tokens);
+    }
+  }
   if (step.samples > 0) products_.prepare(weights_.head, step.samples);
   if (step.single_rows > 0) attention_.prepare_single(step.single_rows, step.longest_single);
 }
 
 void DecoderForward::run(const ForwardStep& step, const StepArrays& inputs, Stream stream) {
-  const auto norm = [&](const std::shared_ptr<void>& gain, const Matrix& next) {
+  const auto norm = [&](const std::shared_ptr<void>& gain) {
     return Norm{.gain = halves(gain),
                 .hidden = static_cast<std::int32_t>(shape_.hidden),
-                .eps = static_cast<float>(shape_.norm_eps),
-                .next = prefetch(next, step.tokens, kShortPauseBytes)};
+                .eps = static_cast<float>(shape_.norm_eps)};
   };
   float* const residual = as<float>(residual_);
-  launch_embed_norm(inputs.ids, halves(weights_.embedding), residual,
-                    norm(weights_.layers.front().attention_norm, weights_.layers.front().qkv), halves(normed_),
-                    step.tokens, stream);
+  const bool late = has_late_norms(step.tokens);
+  Norm first = norm(weights_.layers.front().attention_norm);
+  if (late) first.inverse = as<float>(inverse_[0]);
+  launch_embed_norm(inputs.ids, halves(weights_.embedding), residual, first, halves(normed_), step.tokens, stream);
   if (config_.kv_bits != 16)
     launch_place({.positions = inputs.positions,
                   .rows = inputs.token_rows,
@@ -145,16 +184,14 @@ void DecoderForward::run(const ForwardStep& step, const StepArrays& inputs, Stre
                  step.tokens, stream);
   for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
     const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
-    if (layer > 0)
-      launch_add_norm(halves(delta_), residual, norm(weights.attention_norm, weights.qkv), halves(normed_), step.tokens,
-                      stream);
+    if (layer > 0 && !late)
+      launch_add_norm(halves(delta_), residual, norm(weights.attention_norm), halves(normed_), step.tokens, stream);
     run_attention(step, layer, inputs, stream);
-    launch_add_norm(halves(delta_), residual, norm(weights.mlp_norm, weights.gate_up), halves(normed_), step.tokens,
-                    stream);
-    run_mlp(weights, step.tokens, stream);
+    if (!late) launch_add_norm(halves(delta_), residual, norm(weights.mlp_norm), halves(normed_), step.tokens, stream);
+    run_mlp(step, layer, stream);
   }
   if (step.samples == 0) return;
-  launch_gather_norm(inputs.sample_tokens, halves(delta_), residual, norm(weights_.final_norm, weights_.head),
+  launch_gather_norm(inputs.sample_tokens, late ? nullptr : halves(delta_), residual, norm(weights_.final_norm),
                      halves(last_), step.samples, stream);
   run_head(step, inputs, stream);
 }
@@ -176,11 +213,9 @@ void DecoderForward::run_attention(const ForwardStep& step, std::int64_t layer, 
                       .kv_heads = static_cast<std::int32_t>(shape_.kv_heads),
                       .head_dim = static_cast<std::int32_t>(shape_.head_dim),
                       .eps = static_cast<float>(shape_.norm_eps)};
-  // The cache's bytes drive out what is prefetched, where they are many.
-  const std::int64_t cached_bytes =
-      step.single_rows * step.longest_single * pool_shape_.block_bytes / sizes_.block_size * 2;
-  if (step.chunks == nullptr && cached_bytes <= kShortPauseBytes)
-    rope.next = prefetch(weights.o, step.tokens, kLongPauseBytes);
+  const bool late = has_late_norms(step.tokens);
+  if (late && layer > 0)  // the first layer's norm came with the embedding
+    rope.norm = late_norm(weights_.layers[static_cast<std::size_t>(layer - 1)].down, step.tokens, 0);
   if (quantized) {
     rope.to = {.k = halves(k_new_), .v = halves(v_new_)};
   } else {
@@ -204,13 +239,30 @@ void DecoderForward::run_attention(const ForwardStep& step, std::int64_t layer, 
                            .o = halves(attended_) + step.single_rows * shape_.q_size(),
                            .lse = as<float>(lse_) + step.single_rows * shape_.q_heads},
                           stream);
-  products_.run(weights.o, attended_.get(), delta_.get(), step.tokens, stream);
+  if (late) {
+    products_.run_residual(weights.o, attended_.get(), residual_end(weights.mlp_norm, 1), step.tokens, stream);
+  } else {
+    products_.run(weights.o, attended_.get(), delta_.get(), step.tokens, stream);
+  }
 }
 
-void DecoderForward::run_mlp(const LayerWeights& weights, std::int64_t tokens, Stream stream) {
-  products_.run(weights.gate_up, normed_.get(), gate_up_.get(), tokens, stream);
-  launch_swiglu(halves(gate_up_), halves(active_), tokens, shape_.intermediate,
-                prefetch(weights.down, tokens, kShortPauseBytes), stream);
+void DecoderForward::run_mlp(const ForwardStep& step, std::int64_t layer, Stream stream) {
+  const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  const std::int64_t tokens = step.tokens;
+  if (has_late_norms(tokens)) {
+    const bool is_last = layer + 1 == shape_.layers;
+    const std::shared_ptr<void>& next_gain =
+        is_last ? weights_.final_norm : weights_.layers[static_cast<std::size_t>(layer + 1)].attention_norm;
+    products_.run_gated(weights.gate_up, normed_.get(), active_.get(), tokens, late_norm(weights.o, tokens, 1), stream);
+    products_.run_residual(weights.down, active_.get(), residual_end(next_gain, 0), tokens, stream);
+    return;
+  }
+  if (products_.has_gated()) {
+    products_.run_gated(weights.gate_up, normed_.get(), active_.get(), tokens, {}, stream);
+  } else {
+    products_.run(weights.gate_up, normed_.get(), gate_up_.get(), tokens, stream);
+    launch_swiglu(halves(gate_up_), halves(active_), tokens, shape_.intermediate, stream);
+  }
   products_.run(weights.down, active_.get(), delta_.get(), tokens, stream);
 }
 

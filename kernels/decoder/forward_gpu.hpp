@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -13,7 +14,6 @@
 #include "kernels/decoder/decoder.hpp"
 #include "kernels/decoder/matrix_gpu.hpp"
 #include "kernels/decoder/step_inputs.hpp"
-#include "kernels/decoder/weight_prefetch.hpp"
 #include "kernels/decoder/weights_gpu.hpp"
 
 namespace inferometer::decoder {
@@ -49,10 +49,13 @@ class DecoderForward {
  private:
   std::shared_ptr<void> scratch(std::int64_t elements, std::size_t element_bytes);
   void upload_turns(std::int64_t positions);
-  // At most `most` bytes of a matrix that a product of so many tokens will read.
-  WeightPrefetch prefetch(const Matrix& matrix, std::int64_t tokens, std::int64_t most) const;
+  // Whether all products of so many tokens that could take norms' work on themselves do.
+  bool has_late_norms(std::int64_t tokens);
+  // Of what the product in front of a late norm leaves; `number`: the first or the second of a layer.
+  LateNorm late_norm(const Matrix& in_front, std::int64_t tokens, int number);
+  ResidualEnd residual_end(const std::shared_ptr<void>& gain, int number) const;
   void run_attention(const ForwardStep& step, std::int64_t layer, const StepArrays& inputs, Stream stream);
-  void run_mlp(const LayerWeights& weights, std::int64_t tokens, Stream stream);
+  void run_mlp(const ForwardStep& step, std::int64_t layer, Stream stream);
   void run_head(const ForwardStep& step, const StepArrays& inputs, Stream stream);
 
   DecoderShape shape_;
@@ -66,17 +69,20 @@ class DecoderForward {
   GpuWeights weights_;
   MatrixProducts products_;
   StepAttention attention_;
-  std::shared_ptr<void> turns_;     // RoPE: [max_length, head_dim / 2] cosine and sine
-  std::shared_ptr<void> residual_;  // [tokens, hidden] f32
-  std::shared_ptr<void> normed_;    // [tokens, hidden], as the rest f16
-  std::shared_ptr<void> delta_;     // [tokens, hidden]  what a half layer adds to the residual stream
-  std::shared_ptr<void> qkv_;       // [tokens, q_size + 2 kv_size]
-  std::shared_ptr<void> q_;         // [tokens, q_size]
-  std::shared_ptr<void> k_new_;     // [tokens, kv_size], quantised pools
+  std::shared_ptr<void> turns_;        // RoPE: [max_length, head_dim / 2] cosine and sine
+  std::shared_ptr<void> residual_;     // [tokens, hidden] f32
+  std::shared_ptr<void> normed_;       // [tokens, hidden], as the rest f16
+  std::shared_ptr<void> delta_;        // [tokens, hidden]  what a half layer adds to the residual stream
+  std::shared_ptr<void> squares_;      // [kMostLateTokens, parts] f32, of late norms
+  std::shared_ptr<void> inverse_[2];   // [kMostLateTokens] f32: 1 / rms of the first and the second norm of a layer
+  std::map<std::int64_t, bool> late_;  // has_late_norms by tokens
+  std::shared_ptr<void> qkv_;          // [tokens, q_size + 2 kv_size]
+  std::shared_ptr<void> q_;            // [tokens, q_size]
+  std::shared_ptr<void> k_new_;        // [tokens, kv_size], quantised pools
   std::shared_ptr<void> v_new_;
   std::shared_ptr<void> attended_;  // [tokens, q_size]
   std::shared_ptr<void> lse_;       // [tokens, q_heads] f32
-  std::shared_ptr<void> gate_up_;   // [tokens, 2 intermediate]
+  std::shared_ptr<void> gate_up_;   // [tokens, 2 intermediate], where products do not end in SwiGLU
   std::shared_ptr<void> active_;    // [tokens, intermediate]
   std::shared_ptr<void> last_;      // [rows, hidden]
   std::shared_ptr<void> logits_;    // [rows, vocabulary]

@@ -5,7 +5,6 @@
 #include "kernels/common/block_reduce.cuh"
 #include "kernels/common/half_ops.cuh"
 #include "kernels/decoder/dependent_launch.cuh"
-#include "kernels/decoder/weight_prefetch.cuh"
 #include "kernels/ptx/griddepcontrol.cuh"
 
 namespace inferometer::decoder {
@@ -73,7 +72,8 @@ struct Gather {
   __device__ bool exists(std::int64_t row) const { return tokens[row] >= 0; }
   __device__ Floats8 vector(std::int64_t row, std::int64_t hidden, int i) const {
     const std::int64_t from = std::int64_t{tokens[row]} * hidden;
-    const Floats8 x = to_floats8(vectors(delta + from)[i]);
+    Floats8 x{};
+    if (delta != nullptr) x = to_floats8(vectors(delta + from)[i]);
     return {vectors(h + from)[2 * i] + x.low, vectors(h + from)[2 * i + 1] + x.high};
   }
 };
@@ -88,13 +88,11 @@ __device__ uint4 normed_vector(const Floats8& x, float inverse, const Floats8& g
           pack_pair<__half>(x.high.z * inverse * gain.high.z, x.high.w * inverse * gain.high.w)};
 }
 
-// One block a row, which stays in registers between the sum of squares and the product with the gains; behind them
-// blocks that prefetch. Gains are asked for before the wait: streams of weights have driven them out of the L2.
+// One block a row, which stays in registers between the sum of squares and the product with the gains. Gains are asked
+// for before the wait: streams of weights have driven them out of the L2.
 template <class Rows>
-__global__ void __launch_bounds__(kMostThreads)
-    norm_kernel(const Rows rows, const Norm norm, __half* normed, unsigned count) {
+__global__ void __launch_bounds__(kMostThreads) norm_kernel(const Rows rows, const Norm norm, __half* normed) {
   __shared__ float partial[kMostWarps];
-  if (blockIdx.x >= count) return prefetch_weights(norm.next, blockIdx.x - count, gridDim.x - count);
   const int vecs = norm.hidden / kVecElems;
   const std::int64_t index = blockIdx.x;
   const auto vec_of = [&](int v) { return static_cast<int>(threadIdx.x + v * blockDim.x); };
@@ -115,6 +113,7 @@ __global__ void __launch_bounds__(kMostThreads)
   }
   const float sum = reduce_block(squares, 0.0F, partial, [](float a, float b) { return a + b; });
   const float inverse = rsqrtf(sum / static_cast<float>(norm.hidden) + norm.eps);
+  if (norm.inverse != nullptr && threadIdx.x == 0) norm.inverse[index] = inverse;
 #pragma unroll
   for (int v = 0; v < kThreadVecs; ++v)
     if (vec_of(v) < vecs) to[vec_of(v)] = normed_vector(x[v], inverse, to_floats8(gains[v]));
@@ -124,9 +123,8 @@ template <class Rows>
 void launch_norm(const Rows& rows, const Norm& norm, __half* normed, std::int64_t count, Stream stream) {
   const int vecs = norm.hidden / kVecElems;
   const int threads = std::min((vecs + 31) / 32 * 32, kMostThreads);
-  const auto blocks = static_cast<unsigned>(count);
-  launch_dependent(&norm_kernel<Rows>, dim3(blocks + prefetch_blocks(norm.next)), dim3(static_cast<unsigned>(threads)),
-                   0, stream, rows, norm, normed, blocks);
+  launch_dependent(&norm_kernel<Rows>, dim3(static_cast<unsigned>(count)), dim3(static_cast<unsigned>(threads)), 0,
+                   stream, rows, norm, normed);
 }
 
 }  // namespace

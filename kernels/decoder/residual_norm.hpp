@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "harness/operator/variant.hpp"
-#include "kernels/decoder/weight_prefetch.hpp"
 
 namespace inferometer::decoder {
 
@@ -15,7 +14,7 @@ struct Norm {
   const __half* gain = nullptr;  // [hidden]
   std::int32_t hidden = 0;
   float eps = 0;
-  WeightPrefetch next = {};  // of the product that takes the normed rows
+  float* inverse = nullptr;  // [tokens]: where to leave 1 / rms(h), or null
 };
 
 inline constexpr std::int32_t kMostHidden = 24576;  // a row is kept in registers
@@ -28,7 +27,8 @@ void launch_embed_norm(const std::int32_t* ids, const __half* embedding, float* 
 void launch_add_norm(const __half* delta, float* h, const Norm& norm, __half* normed, std::int64_t tokens,
                      Stream stream);
 
-// normed [rows, hidden] = RMSNorm(h + delta) of the tokens `tokens` [rows]; zeros where that is negative.
+// normed [rows, hidden] = RMSNorm(h + delta), or RMSNorm(h) where `delta` is null, of the tokens `tokens` [rows]; zeros
+// where that is negative.
 void launch_gather_norm(const std::int32_t* tokens, const __half* delta, const float* h, const Norm& norm,
                         __half* normed, std::int64_t rows, Stream stream);
 

@@ -2,7 +2,7 @@
 
 #include "kernels/common/half_ops.cuh"
 #include "kernels/decoder/dependent_launch.cuh"
-#include "kernels/decoder/weight_prefetch.cuh"
+#include "kernels/matmul/product_ends.cuh"
 #include "kernels/ptx/griddepcontrol.cuh"
 
 namespace inferometer::decoder {
@@ -60,11 +60,6 @@ __device__ Head load_head(const __half* row, int half_dim, int lane) {
 }
 
 __global__ void __launch_bounds__(32 * kWarps) rope_append_kernel(const __grid_constant__ RopeAppendArgs args) {
-  const auto tokens = static_cast<unsigned>(args.tokens);
-  if (blockIdx.x >= tokens) {
-    if (blockIdx.y == 0) prefetch_weights(args.next, blockIdx.x - tokens, gridDim.x - tokens);
-    return;
-  }
   const int heads = args.q_heads + 2 * args.kv_heads;
   const int head = static_cast<int>(blockIdx.y) * kWarps + static_cast<int>(threadIdx.x) / 32;
   if (head >= heads) return;
@@ -95,10 +90,11 @@ __global__ void __launch_bounds__(32 * kWarps) rope_append_kernel(const __grid_c
   griddepcontrol_wait();
 
   Head x = load_head(args.qkv + (std::int64_t{token} * heads + head) * args.head_dim, half_dim, lane);
+  const float late = late_norm_factor(args.norm, token, head == 0);  // its loads fly beside those of x
   float squares = 0;
   for_lane([&](int r, int) {
-    x.low[r] = x.low[r] + factors.bias.low[r];
-    x.high[r] = x.high[r] + factors.bias.high[r];
+    x.low[r] = x.low[r] * late + factors.bias.low[r];
+    x.high[r] = x.high[r] * late + factors.bias.high[r];
     const float2 square = x.low[r] * x.low[r] + x.high[r] * x.high[r];
     squares += square.x + square.y;
   });
@@ -132,8 +128,7 @@ __global__ void __launch_bounds__(32 * kWarps) rope_append_kernel(const __grid_c
 void launch_rope_append(const RopeAppendArgs& args, Stream stream) {
   const int heads = args.q_heads + 2 * args.kv_heads;
   launch_dependent(&rope_append_kernel,
-                   dim3(static_cast<unsigned>(args.tokens) + prefetch_blocks(args.next),
-                        static_cast<unsigned>((heads + kWarps - 1) / kWarps)),
+                   dim3(static_cast<unsigned>(args.tokens), static_cast<unsigned>((heads + kWarps - 1) / kWarps)),
                    dim3(32 * kWarps), 0, stream, args);
 }
 

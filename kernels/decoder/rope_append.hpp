@@ -8,7 +8,7 @@
 
 #include "harness/operator/variant.hpp"
 #include "kernels/common/fast_divide.hpp"
-#include "kernels/decoder/weight_prefetch.hpp"
+#include "kernels/matmul/product_ends.hpp"
 
 namespace inferometer::decoder {
 
@@ -25,6 +25,7 @@ struct AppendTarget {
 
 struct RopeAppendArgs {
   const __half* qkv = nullptr;              // [tokens, q_heads + 2 kv_heads, head_dim]: q's heads, k's, v's
+  LateNorm norm = {};                       // qkv is to be multiplied with its factor, which this kernel's head 0 keeps
   const __half* bias = nullptr;             // [q_heads + 2 kv_heads, head_dim], or null
   const __half* q_gain = nullptr;           // [head_dim], or null: no norm of heads
   const __half* k_gain = nullptr;           // with q_gain
@@ -37,7 +38,6 @@ struct RopeAppendArgs {
   std::int32_t kv_heads = 0;
   std::int32_t head_dim = 0;  // a multiple of 4, at most kMostHeadDim
   float eps = 0;
-  WeightPrefetch next = {};  // of the product behind the attention
 };
 
 inline constexpr std::int32_t kMostHeadDim = 256;

@@ -1,4 +1,4 @@
-// silu(gate) * up, between the two halves of the MLP.
+// silu(gate) * up, between the two halves of the MLP, where the product in front does not end in it.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -6,13 +6,11 @@
 #include <cstdint>
 
 #include "harness/operator/variant.hpp"
-#include "kernels/decoder/weight_prefetch.hpp"
 
 namespace inferometer::decoder {
 
-// to [tokens, n] = silu(x[.., 0 .. n)) * x[.., n .. 2 n), x [tokens, 2 n]; n is a multiple of 8.
-// `next`: of the product that takes it.
-void launch_swiglu(const __half* x, __half* to, std::int64_t tokens, std::int64_t n, const WeightPrefetch& next,
-                   Stream stream);
+// to [tokens, n] from x [tokens, 2 n], whose columns come as 8 of gate and 8 of up in turns
+// (kernels/matmul/product_ends.hpp); n is a multiple of 8.
+void launch_swiglu(const __half* x, __half* to, std::int64_t tokens, std::int64_t n, Stream stream);
 
 }  // namespace inferometer::decoder

@@ -1,10 +1,13 @@
 #include "kernels/decoder/weights_gpu.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <initializer_list>
+#include <utility>
 
 #include "harness/measure/gpu_kernels.hpp"
 #include "harness/operator/cuda_check.cuh"
+#include "kernels/matmul/product_ends.hpp"
 
 namespace inferometer::decoder {
 namespace {
@@ -20,7 +23,7 @@ class Loader {
   std::shared_ptr<void> rows_of(std::initializer_list<DecoderWeight> tensors, std::int64_t layer) {
     std::int64_t elements = 0;
     for (const DecoderWeight tensor : tensors) elements += size_of(tensor).elements();
-    auto memory = allocator_.allocate(static_cast<std::size_t>(elements) * sizeof(std::uint16_t), "weights");
+    auto memory = allocate(elements);
     auto* to = static_cast<std::uint16_t*>(memory.get());
     for (const DecoderWeight tensor : tensors) {
       fill({tensor, layer}, to);
@@ -30,11 +33,26 @@ class Loader {
   }
 
   Matrix matrix(std::initializer_list<DecoderWeight> tensors, std::int64_t layer, std::int64_t bits) {
-    Matrix matrix{.k = size_of(*tensors.begin()).columns, .bits = bits, .weights = rows_of(tensors, layer)};
+    Matrix matrix{.k = size_of(*tensors.begin()).columns, .weights = rows_of(tensors, layer)};
     for (const DecoderWeight tensor : tensors) matrix.n += size_of(tensor).rows;
-    if (bits != 16)
-      matrix.weights = quantize_matrix(matrix.weights.get(), matrix.n, matrix.k, bits, stream_, allocator_);
-    return matrix;
+    return of_bits(std::move(matrix), bits);
+  }
+
+  // Two matrices of one size, kGatedRows rows of each in turns.
+  Matrix gated(DecoderWeight gate, DecoderWeight up, std::int64_t layer, std::int64_t bits) {
+    const WeightSize size = size_of(gate);
+    if (whole_ == nullptr) whole_ = allocate(size.elements());
+    const std::size_t run_bytes = static_cast<std::size_t>(kGatedRows * size.columns) * sizeof(std::uint16_t);
+    Matrix matrix{.n = 2 * size.rows, .k = size.columns, .weights = allocate(2 * size.elements())};
+    auto* to = static_cast<std::byte*>(matrix.weights.get());
+    for (const DecoderWeight tensor : {gate, up}) {
+      fill({tensor, layer}, static_cast<std::uint16_t*>(whole_.get()));
+      INFEROMETER_CUDA_CHECK(cudaMemcpy2DAsync(to, 2 * run_bytes, whole_.get(), run_bytes, run_bytes,
+                                               static_cast<std::size_t>(size.rows / kGatedRows),
+                                               cudaMemcpyDeviceToDevice, stream_));
+      to += run_bytes;
+    }
+    return of_bits(std::move(matrix), bits);
   }
 
   LayerWeights layer(std::int64_t number, std::int64_t bits) {
@@ -49,12 +67,23 @@ class Loader {
     }
     weights.qkv = matrix({DecoderWeight::q, DecoderWeight::k, DecoderWeight::v}, number, bits);
     weights.o = matrix({DecoderWeight::o}, number, bits);
-    weights.gate_up = matrix({DecoderWeight::gate, DecoderWeight::up}, number, bits);
+    weights.gate_up = gated(DecoderWeight::gate, DecoderWeight::up, number, bits);
     weights.down = matrix({DecoderWeight::down}, number, bits);
     return weights;
   }
 
  private:
+  std::shared_ptr<void> allocate(std::int64_t elements) {
+    return allocator_.allocate(static_cast<std::size_t>(elements) * sizeof(std::uint16_t), "weights");
+  }
+
+  Matrix of_bits(Matrix matrix, std::int64_t bits) {
+    matrix.bits = bits;
+    if (bits != 16)
+      matrix.weights = quantize_matrix(matrix.weights.get(), matrix.n, matrix.k, bits, stream_, allocator_);
+    return matrix;
+  }
+
   WeightSize size_of(DecoderWeight tensor) const { return weight_size(from_.shape(), tensor); }
 
   void fill(const PlacedWeight& tensor, std::uint16_t* to) {
@@ -79,6 +108,7 @@ class Loader {
   Stream stream_;
   Allocator& allocator_;
   std::vector<std::uint16_t> host_;
+  std::shared_ptr<void> whole_;  // one of two matrices on its way into their rows in turns
 };
 
 std::size_t bytes_of(const DecoderShape& shape, const GpuWeights& weights) {

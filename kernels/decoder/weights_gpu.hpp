@@ -1,4 +1,4 @@
-// A decoder's weights in GPU memory: matrices that read the same input are one, [q; k; v] and [gate; up].
+// A decoder's weights in GPU memory: matrices that read the same input are one, [q; k; v] and gate with up.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -22,7 +22,7 @@ struct LayerWeights {
   std::shared_ptr<void> k_norm;
   Matrix qkv;      // [q_size + 2 kv_size, hidden]
   Matrix o;        // [hidden, q_size]
-  Matrix gate_up;  // [2 intermediate, hidden]
+  Matrix gate_up;  // [2 intermediate, hidden], 8 rows of each in turns (kernels/matmul/product_ends.hpp)
   Matrix down;     // [hidden, intermediate]
 };
 

@@ -11,11 +11,11 @@
 
 namespace inferometer {
 
-template <class T>
+template <class T, class Output = RoundedOutput<T>>
 const void* f16_sm90_kernel_of_table(int tile) {
   static const auto kernels = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
     return std::array<const void*, sizeof...(kIndex)>{
-        reinterpret_cast<const void*>(&sm90_matmul_kernel<T, Sm90TableTile<kIndex>, RoundedOutput<T>>)...};
+        reinterpret_cast<const void*>(&sm90_matmul_kernel<T, Sm90TableTile<kIndex>, Output>)...};
   }
   (std::make_index_sequence<kSm90Tiles.size()>{});
   return kernels.at(static_cast<std::size_t>(tile));

@@ -10,7 +10,11 @@ namespace inferometer {
 template <class T>
 const void* f16_sm90_kernel(int tile);
 
-// The same by the dtype of X, W and Y: f16 or bf16.
+// The same with GatedEnd, f16, and with ResidualEnd, of tiles that have_late_norm() (f16_sm90_kernels_ends.cu).
+const void* gated_f16_sm90_kernel(int tile);
+const void* residual_f16_sm90_kernel(int tile);
+
+// The first by the dtype of X, W and Y: f16 or bf16.
 const void* f16_sm90_kernel(Dtype dtype, int tile);
 
 }  // namespace inferometer

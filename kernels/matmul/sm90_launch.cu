@@ -15,13 +15,14 @@ constexpr std::int64_t kStoreElems = 8;  // of a 16-byte access
 
 const Sm90Tile& tile_of(const Sm90Plan& plan) { return kSm90Tiles.at(static_cast<std::size_t>(plan.tile)).tile; }
 
-// Boxes of `box_rows` rows and 128 bytes of a dense [rows, columns] tensor.
-CUtensorMap make_map(Dtype dtype, const void* data, std::int64_t rows, std::int64_t columns, std::int64_t box_rows) {
+// Boxes of `box_rows` rows and `row_bytes` bytes of a dense [rows, columns] tensor.
+CUtensorMap make_map(Dtype dtype, const void* data, std::int64_t rows, std::int64_t columns, std::int64_t box_rows,
+                     int row_bytes = kSm90TileBytesK) {
   const auto element = dtype_bytes(dtype);
   const TensorMapShape<2> shape = {
       .sizes = {static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows)},
       .stride_bytes = {static_cast<std::uint64_t>(columns) * element},
-      .box = {static_cast<std::uint32_t>(kSm90TileBytesK / element), static_cast<std::uint32_t>(box_rows)}};
+      .box = {static_cast<std::uint32_t>(row_bytes / element), static_cast<std::uint32_t>(box_rows)}};
   return make_tensor_map(dtype, data, shape);
 }
 
@@ -43,8 +44,11 @@ Sm90Args make_args(const Sm90Product& p, const Sm90Plan& plan) {
   Sm90Args args{};
   args.a = tile.weights_are_a ? make_rows(p, p.w, p.n, kSm90TileA) : make_rows(p, p.x, p.m, kSm90TileA);
   args.b = tile.weights_are_a ? make_rows(p, p.x, p.m, box_b) : make_rows(p, p.w, p.n, box_b);
-  args.y_aligned = p.n % kStoreElems == 0;
-  if (args.y_aligned) args.y = make_map(p.result, p.y, p.m, p.n, tile.weights_are_a ? y_groups * 8 : kSm90GroupRows);
+  const std::int64_t y_columns = p.gated ? p.n / 2 : p.n;
+  args.y_aligned = p.y != nullptr && y_columns % kStoreElems == 0;
+  if (args.y_aligned)
+    args.y = make_map(p.result, p.y, p.m, y_columns, tile.weights_are_a ? y_groups * 8 : kSm90GroupRows,
+                      p.gated ? kSm90TileBytesK / 2 : kSm90TileBytesK);
   args.y_data = p.y;
   args.m = p.m;
   args.n = p.n;
@@ -58,7 +62,7 @@ Sm90Args make_args(const Sm90Product& p, const Sm90Plan& plan) {
 void prepare_sm90(const void* kernel, const Sm90Plan& plan) {
   require_sm90_code(kernel, "the sm_90 matmul kernel");
   INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                              static_cast<int>(tile_of(plan).smem_bytes())));
+                                              static_cast<int>(tile_of(plan).gated_smem_bytes())));
   INFEROMETER_CUDA_CHECK(
       cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
 }
@@ -68,7 +72,7 @@ void launch_sm90(const void* kernel, const Sm90Product& product, const Sm90Plan&
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(plan.blocks);
   config.blockDim = dim3(static_cast<unsigned>(tile_of(plan).threads()));
-  config.dynamicSmemBytes = tile_of(plan).smem_bytes();
+  config.dynamicSmemBytes = product.gated ? tile_of(plan).gated_smem_bytes() : tile_of(plan).smem_bytes();
   config.stream = stream;
   cudaLaunchAttribute cluster{};
   cluster.id = cudaLaunchAttributeClusterDimension;

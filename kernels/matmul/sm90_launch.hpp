@@ -14,12 +14,13 @@ namespace inferometer {
 struct Sm90Product {
   const void* x;
   const void* w;
-  void* y;
+  void* y;  // null: the kernel's second parameter says where its sums go
   Dtype operand;
   Dtype result;
   std::int64_t m;
   std::int64_t n;
   std::int64_t k;
+  bool gated = false;  // GatedEnd: y [m, n / 2], and n a multiple of 16 (product_ends.hpp)
 };
 
 // Once for each plan before it is launched. `kernel`: an instance of sm90_matmul_kernel with the plan's tile.

@@ -1,7 +1,7 @@
 // Y = X W^T on Hopper's tensor cores: wgmma from shared memory, fed by the copy engine.
 //
 //   in   x  [m, k]   w  [n, k]     of T; rows 16-byte aligned
-//   out  y  [m, n]                 16-bit elements; `output` rounds the sums
+//   out  y  [m, n]                 16-bit elements; `output` rounds the sums, or does more (sm90_ends.cuh)
 //
 // Bound by shared memory, the tensor cores and power for large m: a tile of 128 x 256 has wgmma read 80 and the copies
 // write 47 of the 128 bytes that shared memory moves in a cycle. Bound by reading W once for small m: A is W then, and
@@ -10,11 +10,10 @@
 
 #include <cstdint>
 
-#include "kernels/common/half_ops.cuh"
 #include "kernels/matmul/sm90_args.hpp"
+#include "kernels/matmul/sm90_ends.cuh"
 #include "kernels/matmul/sm90_mainloop.cuh"
 #include "kernels/matmul/sm90_split.cuh"
-#include "kernels/matmul/sm90_store.cuh"
 #include "kernels/matmul/sm90_tile.hpp"
 #include "kernels/ptx/cluster.cuh"
 #include "kernels/ptx/mbarrier.cuh"
@@ -23,60 +22,44 @@
 
 namespace inferometer {
 
-// What becomes of f32 sums: elements of Y of type T. Another output scales first; it is told the row of A and the first
-// of the two rows of B that a pair belongs to.
-template <class T>
-struct RoundedOutput {
-  __device__ std::uint32_t pack(std::uint32_t /*a*/, std::uint32_t /*b*/, float first, float second) const {
-    return pack_pair<T>(first, second);
-  }
-};
-
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-// Rounds 8 columns of a warpgroup's sums into its box.
-template <class Tile, class Output, class Sum>
-__device__ __forceinline__ void put_group(const Output& output, const BoxStore<Tile>& box, Sm90Origin tile,
-                                          std::uint32_t group, std::uint32_t at, const Sum* sums) {
-  const std::uint32_t a = tile.a + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
-  const std::uint32_t b = tile.b + group * 8 + threadIdx.x % 4 * 2;
-  box.put(at, output.pack(a, b, sums[0], sums[1]), output.pack(a + 8, b, sums[2], sums[3]));
-}
-
 template <class Tile, class Output, class Sum, int kCount>
-__device__ __forceinline__ void store_sums(const Output& output, BoxStore<Tile>& box, Sm90Origin tile,
-                                           const Sum (&sums)[kCount]) {
+__device__ __forceinline__ void store_sums(const Sm90End<Tile, Output>& end, typename Sm90End<Tile, Output>::Box& box,
+                                           Sm90Origin tile, const Sum (&sums)[kCount]) {
+  constexpr bool kHasBox = Sm90End<Tile, Output>::kHasBox;
   constexpr int kGroups = kCount / 4;
   constexpr int kBoxGroups = Tile::kTile.box_groups();
   static_assert(kGroups % kBoxGroups == 0);
 #pragma unroll
   for (int first = 0; first < kGroups; first += kBoxGroups) {
-    box.begin();
+    if constexpr (kHasBox) box.begin();
 #pragma unroll
-    for (int at = 0; at < kBoxGroups; ++at) put_group(output, box, tile, first + at, at, &sums[4 * (first + at)]);
-    box.send(tile, first);
+    for (int at = 0; at < kBoxGroups; ++at) end.put(box, tile, first + at, at, &sums[4 * (first + at)]);
+    if constexpr (kHasBox) box.send(tile, first);
   }
 }
 
 template <class Tile, class Output, class Sum, int kCount>
-__device__ __forceinline__ void store_split_sums(const Output& output, BoxStore<Tile>& box, const Sm90Args& args,
-                                                 Sm90Origin tile, const PartialSums<Tile>& parts,
-                                                 const Sum (&sums)[kCount]) {
+__device__ __forceinline__ void store_split_sums(const Sm90End<Tile, Output>& end,
+                                                 typename Sm90End<Tile, Output>::Box& box, Sm90Origin tile,
+                                                 const PartialSums<Tile>& parts, const Sum (&sums)[kCount]) {
+  constexpr bool kHasBox = Sm90End<Tile, Output>::kHasBox;
   constexpr std::uint32_t kAtOnce = 4;
   parts.exchange(sums);
-  constexpr std::uint32_t kMost = BoxStore<Tile>::kMostGroups;
+  constexpr std::uint32_t kMost = Sm90End<Tile, Output>::Box::kMostGroups;
   for (std::uint32_t first = parts.first_group(); first < parts.end_group(); first += kMost) {
     const std::uint32_t groups = min(parts.end_group() - first, kMost);
-    box.begin();
+    if constexpr (kHasBox) box.begin();
     for (std::uint32_t at = 0; at < groups; at += kAtOnce) {
       const std::uint32_t count = min(groups - at, kAtOnce);
       Sum total[kAtOnce][4];
       parts.total(first + at, count, total);
 #pragma unroll
       for (std::uint32_t i = 0; i < kAtOnce; ++i)
-        if (i < count) put_group(output, box, tile, first + at + i, at + i, total[i]);
+        if (i < count) end.put(box, tile, first + at + i, at + i, total[i]);
     }
-    box.send_shared(tile, first, groups);
+    if constexpr (kHasBox) box.send_shared(tile, first, groups);
   }
 }
 
@@ -139,20 +122,28 @@ template <class T, class Tile, class Output>
 __device__ __forceinline__ void multiply_tiles(const Sm90Args& args, const Output& output, BlockParts<Tile>& block) {
   constexpr Sm90Tile kTile = Tile::kTile;
   const std::uint32_t group = threadIdx.x / kSm90Warpgroup;
-  BoxStore<Tile> box(args, block.stages + kTile.boxes_at() + group * kTile.boxes() * kTile.box_bytes(), group);
+  Sm90End<Tile, Output> end(args, output, block.stages);
+  typename Sm90End<Tile, Output>::Box box(
+      args, block.stages + kTile.boxes_at() + group * kTile.boxes() * kTile.box_bytes(), group);
   if (threadIdx.x == 0 && args.y_aligned) tma_prefetch_map(&args.y);
+  end.begin();
   named_barrier_sync(kBeginBarrier, kTile.threads());
   for_each_piece<Tile>(args.work, [&]<int N>(Sm90Origin tile) {
+    if (kTile.can_split() && args.work.split > 1) {
+      end.expect(tile, block.sums.first_group(), block.sums.own_groups());
+    } else {
+      end.expect(tile, 0, N / 8);
+    }
     Sm90Sums<T, N> sums;
     multiply_slices<T, Tile, N>(args.work.slices_of(block.rank), block.stages, group * kSm90GroupRows, block.ring,
                                 sums);
     if constexpr (Tile::kTile.can_split()) {
       if (args.work.split > 1) {  // one tile a cluster: nothing is copied into the stages any more
-        store_split_sums(output, box, args, tile, block.sums, sums);
+        store_split_sums(end, box, tile, block.sums, sums);
         return;
       }
     }
-    store_sums(output, box, tile, sums);
+    store_sums(end, box, tile, sums);
   });
   box.finish();
 }

@@ -61,6 +61,7 @@ class PartialSums {
 
   __device__ std::uint32_t first_group() const { return rank_ * own_; }
   __device__ std::uint32_t end_group() const { return min(first_group() + own_, kGroups); }
+  __device__ std::uint32_t own_groups() const { return max(end_group(), first_group()) - first_group(); }
 
   // The sums over all blocks of `count` groups from `first`: what a thread's sums[4 first] .. are without a split.
   template <class Sum, std::uint32_t kMost>

@@ -16,10 +16,13 @@ namespace inferometer {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-// One warpgroup's boxes. A box is rows of 64 elements of Y, stored with the 128-byte swizzle.
-template <class Tile>
+// One warpgroup's boxes. A box is rows of 64 elements of Y, stored with the 128-byte swizzle; of a gated product
+// (product_ends.hpp) 32, with the 64-byte swizzle, for 64 rows of W.
+template <class Tile, bool kGated = false>
 class BoxStore {
   static constexpr Sm90Tile kTile = Tile::kTile;
+  static constexpr std::uint32_t kRowBytes = kGated ? 64 : 128;
+  static constexpr std::uint32_t kGroupBytes = 8 * kRowBytes;
 
  public:
   // `boxes`: the shared address of the warpgroup's boxes; `group`: its number in the block.
@@ -27,12 +30,14 @@ class BoxStore {
       : args_(args), box_(boxes), first_box_(boxes), group_(group) {
     const std::uint32_t warp = threadIdx.x / 32 % 4;
     const std::uint32_t lane = threadIdx.x % 16;  // lanes 16 to 31 give no addresses to stmatrix_x2
-    row_key_ = lane % 8;
-    if constexpr (kTile.weights_are_a) {
+    row_key_ = kGated ? lane % 8 / 2 : lane % 8;
+    if constexpr (kGated && kTile.weights_are_a) {
+      lane_offset_ = lane % 8 * kRowBytes + (warp ^ row_key_) * 16;  // a warp's 16 rows of W are one tile of stmatrix
+    } else if constexpr (kTile.weights_are_a) {
       // The sums' columns are rows of Y: tile i of stmatrix is 8 columns wide, at 16 warp + 8 i.
       lane_offset_ = row_key_ * 128 + ((2 * warp + lane / 8) ^ row_key_) * 16;
     } else {
-      lane_offset_ = (16 * warp + lane) * 128;
+      lane_offset_ = (16 * warp + lane) * kRowBytes;
     }
   }
 
@@ -49,10 +54,16 @@ class BoxStore {
   // one after (W as A): `upper` of the rows of lane / 4, `lower` of those 8 below.
   __device__ void put(std::uint32_t at, std::uint32_t upper, std::uint32_t lower) const {
     if constexpr (kTile.weights_are_a) {
-      stmatrix_x2_trans(box_ + lane_offset_ + at * 1024, upper, lower);
+      stmatrix_x2_trans(box_ + lane_offset_ + at * kGroupBytes, upper, lower);
     } else {
       stmatrix_x2(box_ + lane_offset_ + (at ^ row_key_) * 16, upper, lower);
     }
+  }
+
+  // The same for 8 columns of a gated product with W as A, where the rows of lane / 4 and those 8 below make one
+  // feature.
+  __device__ void put_gated(std::uint32_t at, std::uint32_t pair) const {
+    stmatrix_x1_trans(box_ + lane_offset_ + at * kGroupBytes, pair);
   }
 
   // All threads: sends off the box and turns to the next. `tile`: what the block computes; `first_group`: the box's
@@ -94,9 +105,9 @@ class BoxStore {
     const std::uint32_t a = tile.a + group_ * kSm90GroupRows;
     const std::uint32_t b = tile.b + first_group * 8;
     const std::uint32_t row = kTile.weights_are_a ? b : a;
-    const std::uint32_t column = kTile.weights_are_a ? a : b;
-    const std::uint32_t box = box_ + at * 1024;
-    if (!args_.y_aligned) {
+    const std::uint32_t column = (kTile.weights_are_a ? a : b) / (kGated ? 2 : 1);
+    const std::uint32_t box = box_ + at * kGroupBytes;
+    if (!kGated && !args_.y_aligned) {
       store_elements(box, row, column, kTile.weights_are_a ? kGroups * 8 : kSm90GroupRows);
     } else if (is_leader()) {
       tma_store_2d(&args_.y, box, static_cast<int>(column), static_cast<int>(row));

@@ -57,6 +57,15 @@ struct Sm90Tile {
   constexpr std::size_t smem_bytes() const {
     return static_cast<std::size_t>(barriers_at()) + (2 * static_cast<std::size_t>(stages) + 1) * 8;
   }
+
+  // The ends of product_ends.hpp: tiles for few tokens have them, and behind their barriers room for a factor of each.
+  constexpr bool has_late_norm() const { return weights_are_a && tile_b <= 32; }
+  constexpr std::size_t factors_at() const {
+    return smem_bytes() + 8;
+  }  // 16-byte aligned with an odd number of barriers
+  constexpr std::size_t gated_smem_bytes() const {
+    return has_late_norm() ? factors_at() + 4 * static_cast<std::size_t>(tile_b) : smem_bytes();
+  }
 };
 
 }  // namespace inferometer

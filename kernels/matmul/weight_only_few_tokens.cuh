@@ -2,6 +2,7 @@
 //
 //   in   x  [m, k]  w  [n, k] packed, scales, zero points     f16 or bf16 around the codes
 //   out  y  [m, n]                                            accumulated in f32, rounded once
+//        or how product_ends.hpp says
 //
 // Rows of W are the M side of mma m16n8k16 and tokens its N side, so that eight tokens fill a product that sixteen
 // would be padded to. A block takes a few tiles of 16 rows and all of k, or, where that leaves SMs idle, a part of it;
@@ -16,10 +17,10 @@
 #include "kernels/common/half_ops.cuh"
 #include "kernels/matmul/packing.hpp"
 #include "kernels/matmul/weight_only_args.hpp"
+#include "kernels/matmul/weight_only_few_tokens_ends.cuh"
 #include "kernels/matmul/weight_only_few_tokens_ring.cuh"
 #include "kernels/matmul/weight_only_few_tokens_shape.hpp"
 #include "kernels/matmul/weight_only_fragment.cuh"
-#include "kernels/matmul/weight_only_terms.cuh"
 #include "kernels/ptx/cluster.cuh"
 #include "kernels/ptx/ldmatrix.cuh"
 #include "kernels/ptx/mma.cuh"
@@ -31,8 +32,9 @@ namespace inferometer {
 
 #if __CUDA_ARCH__ >= 900
 
-template <class T, int kBitCount, bool kPlain, int kTokenTileCount, int kMostTiles>
+template <class T, int kBitCount, bool kPlain, int kTokenTileCount, int kMostTiles, class HowItEnds>
 struct FewTokens {
+  using End = HowItEnds;
   using Codes = CodeForm<T, kBitCount>;
   using Form = TileForm<kBitCount, kPlain>;
   static constexpr FewTokensShape kShape = {.token_tiles = kTokenTileCount};
@@ -176,14 +178,16 @@ __device__ __forceinline__ void load_x(std::uint32_t panel, const PlacesInX& pla
     }
 }
 
-// `first_slice`: the warp's. Where tiles are odd in number, the last is multiplied together with what lies behind it.
+// `first_slice`: the warp's. `meanwhile` is called while the first slices are under way. Where tiles are odd in number,
+// the last is multiplied together with what lies behind it.
 template <class T, class Shape>
 __device__ __forceinline__ void accumulate_warp(const FewTokensArgs<T>& args, const CUtensorMap* x_map, int warp,
                                                 int first_tile, int first_slice, int end_slice, unsigned char* shared,
-                                                FewTokensSums<Shape>& sums) {
+                                                FewTokensSums<Shape>& sums, const auto& meanwhile) {
   const int lane = threadIdx.x % 32;
   const typename Shape::Form form(args.weights.shape);
   FewTokensRing<T, Shape> ring(args, x_map, first_tile, first_slice, end_slice, form.tile_bytes(), warp, shared);
+  meanwhile();
   const PlacesInX places_in_x;
   const std::uint32_t codes_at = lane * 16;
   const std::uint32_t scales_at = Shape::Form::kScalesAt + lane / 4 * sizeof(T);
@@ -203,34 +207,14 @@ __device__ __forceinline__ void accumulate_warp(const FewTokensArgs<T>& args, co
   }
 }
 
-__device__ __forceinline__ void add_quad(float4& sum, float4 quad) {
-  sum = {sum.x + quad.x, sum.y + quad.y, sum.z + quad.z, sum.w + quad.w};
-}
-
-// Four neighbouring rows of W for one token: what a thread adds up and stores.
-template <class T, class Shape>
-__device__ __forceinline__ void store_quad(const FewTokensArgs<T>& args, int token, int row, float4 sum) {
-  T* y = args.y + static_cast<std::int64_t>(token) * args.n + row;
-  const int count = min(args.n - row, 4);
-  if (args.n % 4 == 0) {  // row is a multiple of 4 too
-    if (count > 0) *reinterpret_cast<uint2*>(y) = make_uint2(pack_pair<T>(sum.x, sum.y), pack_pair<T>(sum.z, sum.w));
-  } else {
-    if (count > 0) y[0] = from_float<T>(sum.x);
-    if (count > 1) y[1] = from_float<T>(sum.y);
-    if (count > 2) y[2] = from_float<T>(sum.z);
-    if (count > 3) y[3] = from_float<T>(sum.w);
-  }
-  // The offset of the codes makes NaN of an infinite x, (u + c) inf - c inf, and overflows in bf16 beyond 2^120.
-  if (!isfinite(sum.x + sum.y + sum.z + sum.w))
-    mend<T, Shape::kBits>(args.weights, args.x + token * args.weights.shape.k, row, y, count);
-}
-
 // Adds up the warps, then the blocks of the cluster, and stores Y. `shared` is free on entry. Each thread has one quad:
 // that of token `warp`, rows 4 lane .. 4 lane + 3.
 template <class T, class Shape>
 __device__ __forceinline__ void finish_block(const FewTokensArgs<T>& args, int first_tile, int part,
-                                             const FewTokensSums<Shape>& sums, unsigned char* shared) {
+                                             const FewTokensSums<Shape>& sums, unsigned char* shared,
+                                             const FewTokensEnd<T, Shape, typename Shape::End>& end) {
   constexpr FewTokensShape kShape = Shape::kShape;
+  constexpr bool kTogether = FewTokensEnd<T, Shape, typename Shape::End>::kTogether;
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   const int stride = kShape.merge_stride(args.tiles);
@@ -254,8 +238,9 @@ __device__ __forceinline__ void finish_block(const FewTokensArgs<T>& args, int f
 #pragma unroll
     for (int w = 0; w < Shape::kWarps; ++w)
       add_quad(sum, *reinterpret_cast<const float4*>(of_warps + (w * Shape::kTokens + warp) * stride + lane * 4));
-    if (args.parts == 1) store_quad<T, Shape>(args, warp, row, sum);
+    if (!kTogether && args.parts == 1) end.store(args, warp, row, sum, true);
   }
+  if (kTogether && args.parts == 1) end.store(args, warp, row, sum, has_quad);
   if (args.parts == 1) return;
   // Every block sends each quad to the block that stores it.
   unsigned char* const inbox = shared + kShape.merge_bytes(args.tiles);  // [parts, tokens, quads]
@@ -265,21 +250,24 @@ __device__ __forceinline__ void finish_block(const FewTokensArgs<T>& args, int f
     store_cluster_16b(cluster_address(shared_address(inbox) + (part * Shape::kThreads + threadIdx.x) * 16, owner), sum);
   cluster_arrive();
   cluster_wait();
-  if (!has_quad || owner != part) return;
+  const bool stores = has_quad && owner == part;
+  if (!kTogether && !stores) return;
   sum = {0, 0, 0, 0};
-  for (int p = 0; p < args.parts; ++p)
-    add_quad(sum, reinterpret_cast<const float4*>(inbox)[p * Shape::kThreads + threadIdx.x]);
-  store_quad<T, Shape>(args, warp, row, sum);
+  if (!kTogether || stores)
+    for (int p = 0; p < args.parts; ++p)
+      add_quad(sum, reinterpret_cast<const float4*>(inbox)[p * Shape::kThreads + threadIdx.x]);
+  end.store(args, warp, row, sum, !kTogether || stores);
 }
 
 #endif
 
 // The blocks of a cluster share rows.
-template <class T, int kBits, bool kPlain, int kTokenTiles, int kMaxTiles>
+template <class T, int kBits, bool kPlain, int kTokenTiles, int kMaxTiles, class End = RoundedEnd>
 __global__ void __launch_bounds__(FewTokensShape::kThreads, 1)
-    few_tokens_kernel(const __grid_constant__ FewTokensArgs<T> args, const __grid_constant__ CUtensorMap x) {
+    few_tokens_kernel(const __grid_constant__ FewTokensArgs<T> args, const __grid_constant__ CUtensorMap x,
+                      const __grid_constant__ End how) {
 #if __CUDA_ARCH__ >= 900
-  using Shape = FewTokens<T, kBits, kPlain, kTokenTiles, kMaxTiles>;
+  using Shape = FewTokens<T, kBits, kPlain, kTokenTiles, kMaxTiles, End>;
   extern __shared__ __align__(1024) unsigned char smem[];
   if (threadIdx.x == 0 && !args.x_is_row) tma_prefetch_map(&x);
   const int warp = __shfl_sync(~0U, static_cast<int>(threadIdx.x) / 32, 0);  // the compiler learns that all lanes agree
@@ -288,11 +276,13 @@ __global__ void __launch_bounds__(FewTokensShape::kThreads, 1)
   const int begin = part * args.part_slices + min(part, args.long_parts);
   const int end = begin + args.part_slices + (part < args.long_parts ? 1 : 0);
 
+  FewTokensEnd<T, Shape, End> ending(how);
   FewTokensSums<Shape> sums = {};
-  accumulate_warp<T, Shape>(args, &x, warp, first_tile, begin + warp, end, smem, sums);
+  accumulate_warp<T, Shape>(args, &x, warp, first_tile, begin + warp, end, smem, sums,
+                            [&] { ending.expect(args, warp, first_tile, part); });
   __syncthreads();                               // all warps are done with their rings, which the sums overwrite
   if (args.parts > 1) cluster_arrive_relaxed();  // and so may what other blocks send
-  finish_block<T, Shape>(args, first_tile, part, sums, smem);
+  finish_block<T, Shape>(args, first_tile, part, sums, smem, ending);
 #endif
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 #include "harness/operator/cuda_check.cuh"
@@ -33,8 +35,8 @@ CUtensorMap map_of_x(const MatmulProblem& p, const MatmulTensors& t, std::int64_
                                            .box = {kSliceK, static_cast<std::uint32_t>(tokens)}});
 }
 
-template <class Kernel, class Args, class X>
-void launch_kernel(Kernel kernel, const WeightOnlyPlan& plan, const Args& args, const X& x, Stream stream) {
+template <class Kernel, class... Args>
+void launch_kernel(Kernel kernel, const WeightOnlyPlan& plan, Stream stream, const Args&... args) {
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim = {.x = static_cast<unsigned>(plan.parts), .y = 1, .z = 1};
@@ -45,17 +47,35 @@ void launch_kernel(Kernel kernel, const WeightOnlyPlan& plan, const Args& args, 
   config.stream = stream;
   config.attrs = &cluster;
   config.numAttrs = plan.parts > 1 ? 1 : 0;
-  INFEROMETER_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, args, x));
+  INFEROMETER_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, args...));
 }
 
-template <class T, int kBits>
+template <class T, int kBits, class End>
+FewTokensKernel<T, End> few_tokens_kernel_of(const State& state) {
+  const WeightOnlyPlan& plan = state.plan;
+  if constexpr (std::is_same_v<End, GatedEnd>) {
+    return gated_few_tokens_kernel<kBits>(plan.token_tiles, plan.tiles);
+  } else if constexpr (std::is_same_v<End, ResidualEnd>) {
+    return residual_few_tokens_kernel<kBits>(plan.token_tiles, plan.tiles);
+  } else {
+    return few_tokens_kernel_for<T, kBits>(state.weights.shape.is_plain(), plan.token_tiles, plan.tiles);
+  }
+}
+
+template <class T, int kBits, class End>
+WeightOnlyWgmmaKernel<T> wgmma_kernel_of(const State& state) {
+  if constexpr (std::is_same_v<End, GatedEnd>) {
+    return gated_weight_only_wgmma_kernel<kBits>(state.plan.shape);
+  } else {
+    return weight_only_wgmma_kernel_for<T, kBits>(state.weights.shape.is_plain(), state.plan.shape);
+  }
+}
+
+template <class T, int kBits, class End>
 void allow_shared_memory(const State& state) {
   const WeightOnlyPlan& plan = state.plan;
-  const bool plain = state.weights.shape.is_plain();
-  const auto* kernel =
-      plan.few_tokens
-          ? reinterpret_cast<const void*>(few_tokens_kernel_for<T, kBits>(plain, plan.token_tiles, plan.tiles))
-          : reinterpret_cast<const void*>(weight_only_wgmma_kernel_for<T, kBits>(plain, plan.shape));
+  const auto* kernel = plan.few_tokens ? reinterpret_cast<const void*>(few_tokens_kernel_of<T, kBits, End>(state))
+                                       : reinterpret_cast<const void*>(wgmma_kernel_of<T, kBits, End>(state));
   require_sm90_code(kernel, "the weight-only matmul kernel");
   // Of the function, which problems of other sizes share: never less than what another one was prepared with.
   cudaFuncAttributes allowed{};
@@ -64,35 +84,37 @@ void allow_shared_memory(const State& state) {
     INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.smem_bytes));
 }
 
-template <class T, int kBits>
-void launch(const State& state, const MatmulProblem& p, const MatmulTensors& t, Stream stream) {
+template <class T, int kBits, class End>
+void launch(const State& state, const MatmulProblem& p, const MatmulTensors& t, const End& end, Stream stream) {
   const WeightOnlyPlan& plan = state.plan;
-  const bool plain = state.weights.shape.is_plain();
   // Rows past the end of X cost the copy engine more than those that are there: no box has any.
   if (plan.few_tokens) {
     const FewTokensArgs<T> args(state.weights, static_cast<const T*>(t.x), static_cast<T*>(t.y), static_cast<int>(p.m),
                                 plan.tiles, plan.parts, plan.stages);
-    launch_kernel(few_tokens_kernel_for<T, kBits>(plain, plan.token_tiles, plan.tiles), plan, args, map_of_x(p, t, p.m),
-                  stream);
+    launch_kernel(few_tokens_kernel_of<T, kBits, End>(state), plan, stream, args, map_of_x(p, t, p.m), end);
   } else {
     const WeightOnlyWgmmaArgs<T> args(state.weights, static_cast<T*>(t.y), static_cast<int>(p.m), plan.tiles,
                                       plan.token_tiles, plan.tokens, plan.order_band, plan.parts);
     const CUtensorMap last = map_of_x(p, t, args.last_tokens);
     const WeightOnlyWgmmaX x = {.whole = plan.token_tiles > 1 ? map_of_x(p, t, plan.tokens) : last, .last = last};
-    launch_kernel(weight_only_wgmma_kernel_for<T, kBits>(plain, plan.shape), plan, args, x, stream);
+    launch_kernel(wgmma_kernel_of<T, kBits, End>(state), plan, stream, args, x);
+  }
+}
+
+// Calls f.template operator()<kBits>() for the problem's bits.
+template <class F>
+void with_bits(const MatmulProblem& p, F&& f) {
+  if (p.bits == 4) {
+    f.template operator()<4>();
+  } else {
+    f.template operator()<8>();
   }
 }
 
 // Calls f.template operator()<T, kBits>() for the problem's type and bits.
 template <class F>
 void with_format(const MatmulProblem& p, F&& f) {
-  with_half_type(p.dtype, [&]<class T>() {
-    if (p.bits == 4) {
-      f.template operator()<T, 4>();
-    } else {
-      f.template operator()<T, 8>();
-    }
-  });
+  with_half_type(p.dtype, [&]<class T>() { with_bits(p, [&]<int kBits>() { f.template operator()<T, kBits>(); }); });
 }
 
 }  // namespace
@@ -114,16 +136,34 @@ std::shared_ptr<void> prepare_weight_only(const MatmulProblem& p, const MatmulTe
   state->memory = pack_weights(p, t, launch.stream, allocator);
   state->weights = {.tiles = static_cast<const unsigned char*>(state->memory.get()), .shape = packed_shape(p)};
   state->plan = make_weight_only_plan(state->weights.shape, p.m, current_gpu_limits());
-  with_format(p, [&]<class T, int kBits>() { allow_shared_memory<T, kBits>(*state); });
+  with_format(p, [&]<class T, int kBits>() { allow_shared_memory<T, kBits, RoundedEnd>(*state); });
   INFEROMETER_CUDA_CHECK(cudaStreamSynchronize(launch.stream));  // launches may come on another stream
   return state;
 }
 
-std::shared_ptr<void> replan_weight_only(const MatmulProblem& p, const std::shared_ptr<void>& packed) {
+std::shared_ptr<void> replan_weight_only(const MatmulProblem& p, const std::shared_ptr<void>& packed,
+                                         WeightOnlyEnd end) {
   auto state = std::make_shared<State>(*static_cast<const State*>(packed.get()));
   state->plan = make_weight_only_plan(state->weights.shape, p.m, current_gpu_limits());
-  with_format(p, [&]<class T, int kBits>() { allow_shared_memory<T, kBits>(*state); });
+  if (end == WeightOnlyEnd::rounded) {
+    with_format(p, [&]<class T, int kBits>() { allow_shared_memory<T, kBits, RoundedEnd>(*state); });
+    return state;
+  }
+  if (p.dtype != Dtype::f16 || !state->weights.shape.is_plain())
+    throw std::invalid_argument("a product with an end: f16 and symmetric groups of 64 or more only");
+  if (end == WeightOnlyEnd::gated) {
+    require_gated_rows(p.n);
+    with_bits(p, [&]<int kBits>() { allow_shared_memory<__half, kBits, GatedEnd>(*state); });
+  } else {
+    if (!state->plan.few_tokens) throw std::invalid_argument("a residual product: up to 16 tokens");
+    with_bits(p, [&]<int kBits>() { allow_shared_memory<__half, kBits, ResidualEnd>(*state); });
+  }
   return state;
+}
+
+bool weight_only_has_late_norm(const MatmulProblem& p, const std::shared_ptr<void>& packed) {
+  const PackedShape& shape = static_cast<const State*>(packed.get())->weights.shape;
+  return make_weight_only_plan(shape, p.m, current_gpu_limits()).few_tokens;
 }
 
 std::span<const std::byte> packed_weights(const std::shared_ptr<void>& state) {
@@ -131,9 +171,23 @@ std::span<const std::byte> packed_weights(const std::shared_ptr<void>& state) {
   return {reinterpret_cast<const std::byte*>(weights.tiles), static_cast<std::size_t>(weights.shape.bytes())};
 }
 
-void run_weight_only(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch_on) {
-  const State& state = *static_cast<const State*>(launch_on.state);
-  with_format(p, [&]<class T, int kBits>() { launch<T, kBits>(state, p, t, launch_on.stream); });
+void run_weight_only(const MatmulProblem& p, const MatmulTensors& t, const Launch& on) {
+  const State& state = *static_cast<const State*>(on.state);
+  with_format(p, [&]<class T, int kBits>() { launch<T, kBits>(state, p, t, RoundedEnd{}, on.stream); });
+}
+
+void run_weight_only(const MatmulProblem& p, const MatmulTensors& t, const GatedEnd& end, const Launch& on) {
+  const State& state = *static_cast<const State*>(on.state);
+  with_bits(p, [&]<int kBits>() { launch<__half, kBits>(state, p, t, end, on.stream); });
+}
+
+void run_weight_only(const MatmulProblem& p, const MatmulTensors& t, const ResidualEnd& end, const Launch& on) {
+  const State& state = *static_cast<const State*>(on.state);
+  with_bits(p, [&]<int kBits>() { launch<__half, kBits>(state, p, t, end, on.stream); });
+}
+
+int weight_only_residual_parts(const std::shared_ptr<void>& state) {
+  return static_cast<int>(static_cast<const State*>(state.get())->plan.blocks);
 }
 
 }  // namespace inferometer

@@ -26,12 +26,13 @@ namespace inferometer {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-template <int kBitCount, bool kIsPlain, int kTokenCount, int kBandCount>
+template <int kBitCount, bool kIsPlain, int kTokenCount, int kBandCount, bool kIsGatedProduct>
 struct WgmmaConfig {
   static constexpr WeightOnlyWgmmaShape kShape = {.bits = kBitCount, .tokens = kTokenCount, .bands = kBandCount};
   static constexpr int kConsumers = kShape.consumers();
   static constexpr int kBits = kBitCount;
   static constexpr bool kPlain = kIsPlain;
+  static constexpr bool kGated = kIsGatedProduct;
   static constexpr int kTokens = kTokenCount;
   static constexpr int kBands = kBandCount;
   static constexpr int kWays = kShape.ways();
@@ -52,12 +53,12 @@ struct WgmmaConfig {
 #endif
 
 // Blocks of a cluster share a tile: blockIdx.x = tile * parts + part. Alone, a block takes every gridDim.x-th tile.
-template <class T, int kBits, bool kPlain, int kTokens, int kBands>
+template <class T, int kBits, bool kPlain, int kTokens, int kBands, bool kGated = false>
 __global__ void __launch_bounds__(WeightOnlyWgmmaShape{kBits, kTokens, kBands}.threads(), 1)
     weight_only_wgmma_kernel(const __grid_constant__ WeightOnlyWgmmaArgs<T> args,
                              const __grid_constant__ WeightOnlyWgmmaX x) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  using Shape = WgmmaConfig<kBits, kPlain, kTokens, kBands>;
+  using Shape = WgmmaConfig<kBits, kPlain, kTokens, kBands, kGated>;
   constexpr int kThreads = Shape::kShape.threads();
   extern __shared__ __align__(1024) unsigned char smem[];
   const unsigned warp = __shfl_sync(~0U, threadIdx.x / 32, 0);  // the compiler learns that all lanes agree

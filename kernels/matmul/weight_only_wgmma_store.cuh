@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/common/half_ops.cuh"
+#include "kernels/common/swiglu.cuh"
 #include "kernels/matmul/weight_only_wgmma_multiply.cuh"
 #include "kernels/matmul/weight_only_wgmma_shape.hpp"
 #include "kernels/matmul/weight_only_wgmma_slices.cuh"
@@ -21,8 +22,8 @@ namespace inferometer {
 // Rounds the sums of a slab of the tile's tokens in one band and stores them. They go through shared memory to leave
 // in rows of 128 bytes. The warpgroup calls.
 template <class T, class Shape>
-__device__ __forceinline__ void store_piece(const WeightOnlyWgmmaArgs<T>& args, const float* sums,
-                                            const WgmmaTile& tile, int band, int slab, unsigned char* shared) {
+__device__ __forceinline__ void store_plain_piece(const WeightOnlyWgmmaArgs<T>& args, const float* sums,
+                                                  const WgmmaTile& tile, int band, int slab, unsigned char* shared) {
   constexpr int kCount = Shape::kSlabTokens;
   const int warpgroup = threadIdx.x / 128;
   const int warp = threadIdx.x / 32 % 4;
@@ -50,6 +51,48 @@ __device__ __forceinline__ void store_piece(const WeightOnlyWgmmaArgs<T>& args, 
     } else {
       for (int i = 0; i < 8 && row + i < args.n; ++i) to[i] = reinterpret_cast<const T*>(from)[i];
     }
+  }
+}
+
+// The same for a gated product (product_ends.hpp): rows of 64 bytes.
+template <class T, class Shape>
+__device__ __forceinline__ void store_gated_piece(const WeightOnlyWgmmaArgs<T>& args, const float* sums,
+                                                  const WgmmaTile& tile, int band, int slab, unsigned char* shared) {
+  constexpr int kCount = Shape::kSlabTokens;
+  constexpr int kRowBytes = 64;
+  std::uint32_t place[] = {threadIdx.x};
+  pin_registers(place);  // or what follows from it is kept in registers, which the sums need, from tile to tile
+  const int warpgroup = place[0] / 128;
+  const int lane = place[0] % 32;
+  unsigned char* const staged = shared + Shape::kStagedAt + warpgroup * Shape::kStagedBytes;
+  const std::uint32_t base = shared_address(staged);
+  named_barrier_sync(1 + warpgroup, 128);  // what was staged before has been read
+#pragma unroll
+  for (int j = 0; j < kCount / 8; ++j) {
+    const int token = j * 8 + lane % 8;
+    const int chunk = place[0] / 32 % 4;  // of 8 features, which a warp's 16 rows of W make
+    stmatrix_x1_trans(base + token * kRowBytes + (chunk ^ token / 2 % 4) * 16,
+                      swiglu_pair({sums[4 * j], sums[4 * j + 1]}, {sums[4 * j + 2], sums[4 * j + 3]}));
+  }
+  named_barrier_sync(1 + warpgroup, 128);
+  const int chunk = place[0] % 4;
+  const int features = args.n / 2;  // a multiple of 8
+  const int feature = (tile.row_tile * Shape::kBands + band) * kBandRows / 2 + chunk * 8;
+  const int first_token = tile.token_tile * Shape::kTokens + slab * kCount;
+  for (int token = place[0] % 128 / 4; token < kCount; token += 32) {
+    if (first_token + token >= args.m || feature >= features) break;
+    *reinterpret_cast<uint4*>(args.y + static_cast<std::int64_t>(first_token + token) * features + feature) =
+        *reinterpret_cast<const uint4*>(staged + token * kRowBytes + (chunk ^ token / 2 % 4) * 16);
+  }
+}
+
+template <class T, class Shape>
+__device__ __forceinline__ void store_piece(const WeightOnlyWgmmaArgs<T>& args, const float* sums,
+                                            const WgmmaTile& tile, int band, int slab, unsigned char* shared) {
+  if constexpr (Shape::kGated) {
+    store_gated_piece<T, Shape>(args, sums, tile, band, slab, shared);
+  } else {
+    store_plain_piece<T, Shape>(args, sums, tile, band, slab, shared);
   }
 }
 

@@ -19,6 +19,13 @@ __device__ __forceinline__ std::uint32_t load_shared_4b(std::uint32_t src) {
   return bits;
 }
 
+// PTX ld.shared.v2.f32. `src` is 8-byte aligned.
+__device__ __forceinline__ float2 load_shared_8b(std::uint32_t src) {
+  float2 value;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];\n" : "=f"(value.x), "=f"(value.y) : "r"(src) : "memory");
+  return value;
+}
+
 // PTX ld.shared.v4.f32. `src` is 16-byte aligned.
 __device__ __forceinline__ float4 load_shared_16b(std::uint32_t src) {
   float4 value;

@@ -18,6 +18,11 @@ __device__ __forceinline__ void store_shared_16b(std::uint32_t dst, float4 value
                : "memory");
 }
 
+// PTX st.shared.f32. `dst` is 4-byte aligned.
+__device__ __forceinline__ void store_shared_4b(std::uint32_t dst, float value) {
+  asm volatile("st.shared.f32 [%0], %1;\n" ::"r"(dst), "f"(value) : "memory");
+}
+
 // PTX st.shared.u32. `dst` is 4-byte aligned.
 __device__ __forceinline__ void store_zeros_4b(std::uint32_t dst) {
   asm volatile("st.shared.u32 [%0], %1;\n" ::"r"(dst), "r"(0) : "memory");

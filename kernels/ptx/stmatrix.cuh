@@ -16,7 +16,13 @@ __device__ __forceinline__ void stmatrix_x2(std::uint32_t row, std::uint32_t fir
                : "memory");
 }
 
-// The same with .trans: lane l's pair is column l / 4, rows 2 (l % 4) and one more.
+// PTX stmatrix.sync.aligned.m8n8.x1.trans.shared.b16: one tile, lanes 0-7 give its rows. Lane l's pair is column l / 4,
+// rows 2 (l % 4) and one more.
+__device__ __forceinline__ void stmatrix_x1_trans(std::uint32_t row, std::uint32_t tile) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};\n" ::"r"(row), "r"(tile) : "memory");
+}
+
+// Two tiles, as stmatrix_x2, with .trans: lane l's pair is column l / 4, rows 2 (l % 4) and one more.
 __device__ __forceinline__ void stmatrix_x2_trans(std::uint32_t row, std::uint32_t first, std::uint32_t second) {
   asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};\n" ::"r"(row), "r"(first), "r"(second)
                : "memory");

@@ -1,0 +1,7 @@
+#include "kernels/matmul/weight_only_kernel_table.cuh"
+
+namespace inferometer {
+
+INFEROMETER_WEIGHT_ONLY_ENDS(8)
+
+}  // namespace inferometer
