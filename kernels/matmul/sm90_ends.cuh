@@ -124,7 +124,7 @@ class Sm90End<Tile, ResidualEnd> {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const std::uint32_t feature = SumsPlace(tile, 0).a + i * 8;
-      gain_[i] = feature < args_.n ? to_float(to_.gain[feature]) : 0.0F;
+      if (feature < args_.n) gain_[i] = to_.gain[feature];
     }
 #pragma unroll
     for (std::uint32_t g = 0; g < kGroups; ++g) {
@@ -133,7 +133,7 @@ class Sm90End<Tile, ResidualEnd> {
       for (int i = 0; i < 4; ++i) {
         const bool is_there = g < count && exists(place, i);
         h_[g][i] = is_there ? to_.h[index(place, i)] : 0.0F;
-        if (i < 2) scale_[g][i] = is_there ? to_.scale[place.b + i] * kLateHeadroom : 0.0F;
+        if (i < 2) scale_[g][i] = is_there ? to_.scale[place.b + i] : 0.0F;
       }
     }
   }
@@ -150,7 +150,7 @@ class Sm90End<Tile, ResidualEnd> {
         if (!exists(place, i)) continue;
         const float h = h_[g][i] + s[i];
         to_.h[index(place, i)] = h;
-        to_.x[index(place, i)] = from_float<__half>(h * gain_[i / 2] * scale_[g][i % 2]);
+        to_.x[index(place, i)] = from_float<__half>(h * to_float(gain_[i / 2]) * (scale_[g][i % 2] * kLateHeadroom));
         squares[i % 2] += h * h;
       }
     }
@@ -177,7 +177,8 @@ class Sm90End<Tile, ResidualEnd> {
   const Sm90Args& args_;
   const ResidualEnd& to_;
   std::uint32_t first_ = 0;
-  float gain_[2];
+  // As they were loaded: arithmetic with them would wait for them before the main loop.
+  __half gain_[2];
   float scale_[kGroups][2];
   float h_[kGroups][4];
 };

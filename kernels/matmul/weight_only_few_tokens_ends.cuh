@@ -8,6 +8,7 @@
 #include "kernels/matmul/product_ends.cuh"
 #include "kernels/matmul/weight_only_few_tokens_shape.hpp"
 #include "kernels/matmul/weight_only_terms.cuh"
+#include "kernels/ptx/wgmma.cuh"
 
 namespace inferometer {
 
@@ -97,7 +98,7 @@ class FewTokensEnd<T, Shape, ResidualEnd> {
     if (token >= args.m || lane * 4 >= args.tiles * kTileRows || lane % args.parts != part || row >= args.n) return;
     h_ = *reinterpret_cast<const float4*>(to_.h + static_cast<std::int64_t>(token) * args.n + row);
     gain_ = *reinterpret_cast<const uint2*>(to_.gain + row);
-    scale_ = to_.scale[token] * kLateHeadroom;
+    scale_ = to_.scale[token];
   }
 
   __device__ __forceinline__ void store(const FewTokensArgs<T>& args, int token, int row, float4 sum, bool has) const {
@@ -107,11 +108,14 @@ class FewTokensEnd<T, Shape, ResidualEnd> {
       add_quad(sum, h_);
       const std::int64_t at = static_cast<std::int64_t>(token) * args.n + row;
       *reinterpret_cast<float4*>(to_.h + at) = sum;
+      float scale = scale_;
+      pin(scale);  // or it is multiplied where it was loaded, and the first slice waits for that
+      scale *= kLateHeadroom;
       const float2 low = unpack_pair<__half>(gain_.x);
       const float2 high = unpack_pair<__half>(gain_.y);
       *reinterpret_cast<uint2*>(to_.x + at) =
-          make_uint2(pack_pair<__half>(sum.x * low.x * scale_, sum.y * low.y * scale_),
-                     pack_pair<__half>(sum.z * high.x * scale_, sum.w * high.y * scale_));
+          make_uint2(pack_pair<__half>(sum.x * low.x * scale, sum.y * low.y * scale),
+                     pack_pair<__half>(sum.z * high.x * scale, sum.w * high.y * scale));
       squares = sum.x * sum.x + sum.y * sum.y + sum.z * sum.z + sum.w * sum.w;
     }
 #pragma unroll
