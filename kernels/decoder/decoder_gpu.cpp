@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "harness/measure/gpu_handles.hpp"
 #include "harness/operator/cuda_check.cuh"
 #include "harness/operator/fields.hpp"
+#include "kernels/decoder/chain_turn.hpp"
 #include "kernels/decoder/decoder.hpp"
 #include "kernels/decoder/forward_gpu.hpp"
 #include "kernels/decoder/residual_norm.hpp"
@@ -20,6 +22,7 @@
 namespace inferometer {
 namespace {
 
+using decoder::ChainTurn;
 using decoder::ForwardStep;
 using decoder::StepArrays;
 using decoder::StepPlan;
@@ -154,11 +157,16 @@ struct CudaDecoder::State {
     }
   }
 
+  std::optional<ChainTurn> chain_turn(const ForwardStep& step) const {
+    return forward.runs_chain(step) ? std::optional<ChainTurn>(std::in_place, stream) : std::nullopt;
+  }
+
   // The first step of a bucket runs as it is, for kernels are loaded at their first launch, and is captured for the
   // next ones.
   void queue_graph() {
     const ForwardStep step = padded_step();
     const std::pair key{step.tokens, step.longest_single};
+    const std::optional<ChainTurn> turn = chain_turn(step);
     if (const auto graph = graphs.find(key); graph != graphs.end()) {
       INFEROMETER_CUDA_CHECK(cudaGraphLaunch(graph->second.get(), stream));
       return;
@@ -242,7 +250,9 @@ void CudaDecoder::queue_step() {
   if (!s.plan.all_sample())
     INFEROMETER_CUDA_CHECK(
         cudaMemsetAsync(s.forward.next(), 0xff, static_cast<std::size_t>(s.plan.rows) * sizeof(TokenId), s.stream));
-  s.forward.run(ForwardStep::of(s.plan), s.device(), s.stream);
+  const ForwardStep step = ForwardStep::of(s.plan);
+  const std::optional<ChainTurn> turn = s.chain_turn(step);
+  s.forward.run(step, s.device(), s.stream);
 }
 
 void CudaDecoder::finish_step(std::span<TokenId> next) {

@@ -7,10 +7,10 @@
 
 #include "harness/operator/cuda_check.cuh"
 #include "kernels/decoder/next_token.hpp"
-#include "kernels/decoder/residual_norm.hpp"
 #include "kernels/decoder/rope_append.hpp"
 #include "kernels/decoder/step_kernels.hpp"
 #include "kernels/decoder/swiglu.hpp"
+#include "kernels/matmul/weight_only_variant.hpp"
 
 namespace inferometer::decoder {
 namespace {
@@ -27,6 +27,18 @@ constexpr std::int64_t kMostLateTokens = 32;
 // Sums of squares that a residual end leaves of a token: of every 16 rows of W or, with few tokens and two blocks that
 // share them, twice as many.
 std::int64_t most_parts(std::int64_t hidden) { return (hidden + 15) / 16 * 2; }
+
+ChainShape chain_shape(const DecoderShape& shape) {
+  return {.hidden = static_cast<int>(shape.hidden),
+          .attention = static_cast<int>(shape.q_size()),
+          .intermediate = static_cast<int>(shape.intermediate),
+          .qkv_rows = static_cast<int>(shape.q_size() + 2 * shape.kv_size())};
+}
+
+// Where a chain finds a matrix.
+const void* elements(const Matrix& matrix) {
+  return matrix.bits == 16 ? matrix.weights.get() : packed_weights(matrix.weights).data();
+}
 
 std::shared_ptr<void> allocate_pool(const KvPoolShape& shape, Stream stream, Allocator& allocator) {
   auto pool = allocator.allocate(static_cast<std::size_t>(shape.bytes()), "kv_pool");
@@ -62,6 +74,9 @@ DecoderForward::DecoderForward(const DecoderWeights& weights, const DecoderConfi
       attention_(shape_, pool_shape_, pool(), config, sizes, stream, allocator) {
   const auto half = [&](std::int64_t rows, std::int64_t columns) { return scratch(rows * columns, sizeof(__half)); };
   const std::int64_t tokens = sizes.tokens;
+  if (const ChainShape chain = chain_shape(shape_);
+      !chain_unsupported(chain, config.weight_bits, shape_.layers).has_value())
+    chain_.emplace(chain, config.weight_bits, shape_.layers, static_cast<float>(shape_.norm_eps), stream, allocator);
   residual_ = scratch(tokens * shape_.hidden, sizeof(float));
   normed_ = half(tokens, shape_.hidden);
   delta_ = half(tokens, shape_.hidden);
@@ -113,7 +128,7 @@ void DecoderForward::upload_turns(std::int64_t positions) {
 }
 
 bool DecoderForward::has_late_norms(std::int64_t tokens) {
-  if (tokens > kMostLateTokens) return false;
+  if (tokens > kMostLateTokens || (chain_.has_value() && tokens == 1)) return false;
   const auto [found, is_new] = late_.emplace(tokens, false);
   if (is_new) {
     const LayerWeights& layer = weights_.layers.front();  // all are of one size
@@ -141,6 +156,12 @@ ResidualEnd DecoderForward::residual_end(const std::shared_ptr<void>& gain, int 
 }
 
 void DecoderForward::prepare(const ForwardStep& step) {
+  if (step.samples > 0) products_.prepare(weights_.head, step.samples);
+  if (step.single_rows > 0) attention_.prepare_single(step.single_rows, step.longest_single);
+  if (runs_chain(step)) {
+    products_.prepare(weights_.layers.front().qkv, step.tokens);  // the others are the chain's
+    return;
+  }
   const bool late = has_late_norms(step.tokens);
   for (const LayerWeights& layer : weights_.layers) {
     products_.prepare(layer.qkv, step.tokens);
@@ -157,20 +178,20 @@ void DecoderForward::prepare(const ForwardStep& step) {
       products_.prepare(layer.gate_up, step.tokens);
     }
   }
-  if (step.samples > 0) products_.prepare(weights_.head, step.samples);
-  if (step.single_rows > 0) attention_.prepare_single(step.single_rows, step.longest_single);
+}
+
+Norm DecoderForward::norm(const std::shared_ptr<void>& gain) const {
+  return {.gain = halves(gain),
+          .hidden = static_cast<std::int32_t>(shape_.hidden),
+          .eps = static_cast<float>(shape_.norm_eps)};
 }
 
 void DecoderForward::run(const ForwardStep& step, const StepArrays& inputs, Stream stream) {
-  const auto norm = [&](const std::shared_ptr<void>& gain) {
-    return Norm{.gain = halves(gain),
-                .hidden = static_cast<std::int32_t>(shape_.hidden),
-                .eps = static_cast<float>(shape_.norm_eps)};
-  };
   float* const residual = as<float>(residual_);
   const bool late = has_late_norms(step.tokens);
+  const bool chained = runs_chain(step);
   Norm first = norm(weights_.layers.front().attention_norm);
-  if (late) first.inverse = as<float>(inverse_[0]);
+  if (late || chained) first.inverse = as<float>(inverse_[0]);
   launch_embed_norm(inputs.ids, halves(weights_.embedding), residual, first, halves(normed_), step.tokens, stream);
   if (config_.kv_bits != 16)
     launch_place({.positions = inputs.positions,
@@ -182,25 +203,46 @@ void DecoderForward::run(const ForwardStep& step, const StepArrays& inputs, Stre
                   .blocks = as<std::int32_t>(blocks_),
                   .slots = as<std::int32_t>(slots_)},
                  step.tokens, stream);
-  for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
-    const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
-    if (layer > 0 && !late)
-      launch_add_norm(halves(delta_), residual, norm(weights.attention_norm), halves(normed_), step.tokens, stream);
-    run_attention(step, layer, inputs, stream);
-    if (!late) launch_add_norm(halves(delta_), residual, norm(weights.mlp_norm), halves(normed_), step.tokens, stream);
-    run_mlp(step, layer, stream);
+  try {
+    run_layers(step, inputs, stream);
+  } catch (...) {
+    if (chained) chain_->reset(stream);
+    throw;
   }
   if (step.samples == 0) return;
-  launch_gather_norm(inputs.sample_tokens, late ? nullptr : halves(delta_), residual, norm(weights_.final_norm),
-                     halves(last_), step.samples, stream);
+  launch_gather_norm(inputs.sample_tokens, late || chained ? nullptr : halves(delta_), residual,
+                     norm(weights_.final_norm), halves(last_), step.samples, stream);
   run_head(step, inputs, stream);
+}
+
+void DecoderForward::run_layers(const ForwardStep& step, const StepArrays& inputs, Stream stream) {
+  float* const residual = as<float>(residual_);
+  const bool late = has_late_norms(step.tokens);
+  const bool chained = runs_chain(step);
+  for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
+    const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
+    if (layer > 0 && !late && !chained)
+      launch_add_norm(halves(delta_), residual, norm(weights.attention_norm), halves(normed_), step.tokens, stream);
+    if (layer == 0 || !chained) products_.run(weights.qkv, normed_.get(), qkv_.get(), step.tokens, stream);
+    run_attention(step, layer, inputs, stream);
+    if (chained) {
+      run_chain(layer, stream);
+      continue;
+    }
+    if (late) {
+      products_.run_residual(weights.o, attended_.get(), residual_end(weights.mlp_norm, 1), step.tokens, stream);
+    } else {
+      products_.run(weights.o, attended_.get(), delta_.get(), step.tokens, stream);
+      launch_add_norm(halves(delta_), residual, norm(weights.mlp_norm), halves(normed_), step.tokens, stream);
+    }
+    run_mlp(step, layer, stream);
+  }
 }
 
 void DecoderForward::run_attention(const ForwardStep& step, std::int64_t layer, const StepArrays& inputs,
                                    Stream stream) {
   const LayerWeights& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const bool quantized = config_.kv_bits != 16;
-  products_.run(weights.qkv, normed_.get(), qkv_.get(), step.tokens, stream);
   RopeAppendArgs rope{.qkv = halves(qkv_),
                       .bias = halves(weights.qkv_bias),
                       .q_gain = halves(weights.q_norm),
@@ -239,11 +281,6 @@ void DecoderForward::run_attention(const ForwardStep& step, std::int64_t layer, 
                            .o = halves(attended_) + step.single_rows * shape_.q_size(),
                            .lse = as<float>(lse_) + step.single_rows * shape_.q_heads},
                           stream);
-  if (late) {
-    products_.run_residual(weights.o, attended_.get(), residual_end(weights.mlp_norm, 1), step.tokens, stream);
-  } else {
-    products_.run(weights.o, attended_.get(), delta_.get(), step.tokens, stream);
-  }
 }
 
 void DecoderForward::run_mlp(const ForwardStep& step, std::int64_t layer, Stream stream) {
@@ -264,6 +301,26 @@ void DecoderForward::run_mlp(const ForwardStep& step, std::int64_t layer, Stream
     launch_swiglu(halves(gate_up_), halves(active_), tokens, shape_.intermediate, stream);
   }
   products_.run(weights.down, active_.get(), delta_.get(), tokens, stream);
+}
+
+// All products behind the attention of `layer` up to the q, k and v of the next one.
+void DecoderForward::run_chain(std::int64_t layer, Stream stream) {
+  const auto number = static_cast<std::size_t>(layer);
+  const LayerWeights& weights = weights_.layers[number];
+  ChainLayer chain{.weights = {elements(weights.o), elements(weights.gate_up), elements(weights.down), nullptr},
+                   .mlp_gain = halves(weights.mlp_norm),
+                   .next_gain = nullptr};
+  if (number + 1 < weights_.layers.size()) {
+    const LayerWeights& next = weights_.layers[number + 1];
+    chain.weights[static_cast<int>(ChainProduct::next_qkv)] = elements(next.qkv);
+    chain.next_gain = halves(next.attention_norm);
+  }
+  chain_->run(layer, chain,
+              {.attention = halves(attended_),
+               .h = as<float>(residual_),
+               .inverse = as<float>(inverse_[0]),
+               .qkv = halves(qkv_)},
+              stream);
 }
 
 void DecoderForward::run_head(const ForwardStep& step, const StepArrays& inputs, Stream stream) {

@@ -7,12 +7,15 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "harness/operator/variant.hpp"
 #include "kernels/decoder/attention_gpu.hpp"
 #include "kernels/decoder/decoder.hpp"
 #include "kernels/decoder/matrix_gpu.hpp"
+#include "kernels/decoder/product_chain_gpu.hpp"
+#include "kernels/decoder/residual_norm.hpp"
 #include "kernels/decoder/step_inputs.hpp"
 #include "kernels/decoder/weights_gpu.hpp"
 
@@ -38,13 +41,17 @@ class DecoderForward {
   // Everything that a capture of run() would have to allocate, for steps without chunks.
   void prepare(const ForwardStep& step);
   void run(const ForwardStep& step, const StepArrays& inputs, Stream stream);
+  // Whether run() needs a ChainTurn: steps of one token, if the decoder has the kernel for them.
+  bool runs_chain(const ForwardStep& step) const { return chain_.has_value() && step.tokens == 1; }
 
   const KvPoolShape& pool_shape() const { return pool_shape_; }
   std::byte* pool() const { return static_cast<std::byte*>(pool_.get()); }
   TokenId* next() const { return static_cast<TokenId*>(next_.get()); }                // [rows]
   const __half* logits() const { return static_cast<const __half*>(logits_.get()); }  // [samples, vocabulary]
   std::size_t weight_bytes() const { return weights_.bytes; }
-  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  std::size_t workspace_bytes() const {
+    return workspace_bytes_ + (chain_.has_value() ? chain_->workspace_bytes() : 0);
+  }
 
  private:
   std::shared_ptr<void> scratch(std::int64_t elements, std::size_t element_bytes);
@@ -54,8 +61,11 @@ class DecoderForward {
   // Of what the product in front of a late norm leaves; `number`: the first or the second of a layer.
   LateNorm late_norm(const Matrix& in_front, std::int64_t tokens, int number);
   ResidualEnd residual_end(const std::shared_ptr<void>& gain, int number) const;
+  Norm norm(const std::shared_ptr<void>& gain) const;
+  void run_layers(const ForwardStep& step, const StepArrays& inputs, Stream stream);
   void run_attention(const ForwardStep& step, std::int64_t layer, const StepArrays& inputs, Stream stream);
   void run_mlp(const ForwardStep& step, std::int64_t layer, Stream stream);
+  void run_chain(std::int64_t layer, Stream stream);
   void run_head(const ForwardStep& step, const StepArrays& inputs, Stream stream);
 
   DecoderShape shape_;
@@ -68,6 +78,7 @@ class DecoderForward {
   std::shared_ptr<void> pool_;
   GpuWeights weights_;
   MatrixProducts products_;
+  std::optional<ProductChain> chain_;  // where chain_unsupported has nothing against the shape and its weights
   StepAttention attention_;
   std::shared_ptr<void> turns_;        // RoPE: [max_length, head_dim / 2] cosine and sine
   std::shared_ptr<void> residual_;     // [tokens, hidden] f32

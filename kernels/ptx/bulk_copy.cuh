@@ -17,6 +17,16 @@ __device__ __forceinline__ void bulk_load(std::uint32_t dst, const void* src, st
                : "memory");
 }
 
+// The same with a policy for the L2 (ptx/cache_policy.cuh): .L2::cache_hint.
+__device__ __forceinline__ void bulk_load(std::uint32_t dst, const void* src, std::uint32_t bytes,
+                                          std::uint32_t barrier, std::uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;\n" ::
+          "r"(dst),
+      "l"(src), "r"(bytes), "r"(barrier), "l"(policy)
+      : "memory");
+}
+
 #endif
 
 }  // namespace inferometer

@@ -1,4 +1,4 @@
-// Loads of 16 bytes, and of 16 and 8 bits, from shared memory by its 32-bit address (PTX ld.shared).
+// Loads of 16 and 8 bytes, and of 16 and 8 bits, from shared memory by its 32-bit address (PTX ld.shared).
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,13 @@ namespace inferometer {
 __device__ __forceinline__ uint4 load_shared_16b(std::uint32_t src) {
   uint4 v;
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];\n" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(src));
+  return v;
+}
+
+// PTX ld.shared.v2.f32. `src` is 8-byte aligned.
+__device__ __forceinline__ float2 load_shared_two_floats(std::uint32_t src) {
+  float2 v;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];\n" : "=f"(v.x), "=f"(v.y) : "r"(src));
   return v;
 }
 

@@ -1,9 +1,11 @@
 // The GPU's logits against the equations, on the tiny shape with every switch and width of bits.
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "kernels/decoder/product_chain_gpu.hpp"
 #include "reference/decoder/equations.hpp"
 #include "tests/kernels/decoder/decoder_runs.hpp"
 #include "tests/support/catch.hpp"
@@ -74,6 +76,18 @@ TEST_CASE("decoder: logits are those of the equations with wide heads, of which 
 TEST_CASE("decoder: logits are those of the equations with quantised weights", "[decoder][gpu]") {
   check_logits(tiny(), 8, 16);
   check_logits(tiny(), 4, 16);
+}
+
+// Steps of one token too: their products are those of any number of tokens then, as with weights of 8 bits.
+TEST_CASE("decoder: logits are those of the equations with a size that the chain of products does not take",
+          "[decoder][gpu]") {
+  const std::unique_ptr<Device> device = decoder_device();
+  DecoderShape shape = tiny();
+  shape.intermediate = 544;
+  for (const std::int64_t weight_bits : {16, 4}) {
+    REQUIRE(decoder::chain_unsupported({256, 256, 544, 512}, weight_bits, shape.layers).has_value());
+    check_logits(shape, weight_bits, 16);
+  }
 }
 
 TEST_CASE("decoder: logits are those of the equations with quantised keys and values", "[decoder][gpu]") {
