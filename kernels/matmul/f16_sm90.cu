@@ -54,7 +54,7 @@ void run(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch) {
 
 const RegisterVariant<Matmul> registered{{
     .name = "cuda.f16_sm90",
-    .summary = "wgmma, TMA, warp roles; tiles from 128x16 to 128x256, clusters that share out k",
+    .summary = "wgmma, TMA, warp roles; tiles from 128x16 to 256x192, clusters that share out k or fetch W together",
     .min_sm = 90,
     .unsupported = &unsupported,
     .prepare = &prepare,

@@ -1,5 +1,6 @@
-// Products of f16 with the ends of product_ends.hpp, by the kernels of cuda.f16_sm90 and with the plan of the plain
-// product. Their problems are f16, not quantised, and such that cuda.f16_sm90 could do them.
+// Products of f16 with the ends of product_ends.hpp, by the kernels of cuda.f16_sm90: with the plan of the plain
+// product, or, where they have a late norm, the fastest that can. Their problems are f16, not quantised, and such that
+// cuda.f16_sm90 could do them.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,7 @@
 
 namespace inferometer {
 
-// Whether the plan for this problem can end in a residual, and gated take a norm late: up to 32 tokens.
+// Whether a product can end in a residual, and a gated one take a norm late: up to 32 tokens.
 bool f16_has_late_norm(const MatmulProblem& p);
 
 // y [m, n / 2]. Throws std::invalid_argument where n is no multiple of 16. `state`: from prepare_gated_f16.

@@ -6,7 +6,7 @@
 #include "kernels/matmul/f16_sm90_kernels.hpp"
 #include "kernels/matmul/sm90_launch.hpp"
 #include "kernels/matmul/sm90_plan.hpp"
-#include "kernels/matmul/sm90_tile_table.hpp"
+#include "kernels/matmul/sm90_tile.hpp"
 
 namespace inferometer {
 namespace {
@@ -18,18 +18,16 @@ Sm90Product product_of(const MatmulProblem& p, const MatmulTensors& t) {
 }
 
 std::shared_ptr<void> prepare(const MatmulProblem& p, const void* (*kernel)(int)) {
-  auto plan = std::make_shared<Sm90Plan>(make_sm90_plan(p, current_gpu_limits()));
+  const GpuLimits gpu = current_gpu_limits();
+  auto plan =
+      std::make_shared<Sm90Plan>(f16_has_late_norm(p) ? make_sm90_late_norm_plan(p, gpu) : make_sm90_plan(p, gpu));
   prepare_sm90(kernel(plan->tile), *plan);
   return plan;
 }
 
 }  // namespace
 
-bool f16_has_late_norm(const MatmulProblem& p) {
-  const Sm90Plan plan = make_sm90_plan(p, current_gpu_limits());
-  const Sm90Tile& tile = kSm90Tiles.at(static_cast<std::size_t>(plan.tile)).tile;
-  return tile.has_late_norm() && p.m <= tile.tile_b;
-}
+bool f16_has_late_norm(const MatmulProblem& p) { return p.m <= kSm90LateNormTokens; }
 
 std::shared_ptr<void> prepare_gated_f16(const MatmulProblem& p) {
   require_gated_rows(p.n);

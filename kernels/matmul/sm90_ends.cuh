@@ -75,7 +75,7 @@ class Sm90End<Tile, GatedEnd> {
   // While the first copies are under way.
   __device__ void begin() const {
     if constexpr (kTile.has_late_norm()) {
-      constexpr int kWarps = kSm90Groups * kSm90Warpgroup / 32;
+      constexpr int kWarps = kTile.groups * kSm90Warpgroup / 32;
       for (int token = static_cast<int>(threadIdx.x) / 32; token < kTile.tile_b; token += kWarps) {
         const float factor = token < args_.m ? late_norm_factor(norm_, token, blockIdx.x == 0) : 1.0F;
         if (threadIdx.x % 32 == 0) store_shared_4b(factors_ + 4 * token, factor);

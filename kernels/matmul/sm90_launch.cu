@@ -39,10 +39,11 @@ Sm90Rows make_rows(const Sm90Product& p, const void* data, std::int64_t rows, st
 Sm90Args make_args(const Sm90Product& p, const Sm90Plan& plan) {
   const Sm90Tile& tile = tile_of(plan);
   const bool in_parts = plan.work.whole < plan.work.order.tiles();
+  const int box_a = in_parts ? tile.part_a() : tile.tile_a();
   const int box_b = in_parts ? tile.part_b() : tile.copied_b();
   const int y_groups = plan.work.split > 1 ? 1 : tile.box_groups();
   Sm90Args args{};
-  args.a = tile.weights_are_a ? make_rows(p, p.w, p.n, kSm90TileA) : make_rows(p, p.x, p.m, kSm90TileA);
+  args.a = tile.weights_are_a ? make_rows(p, p.w, p.n, box_a) : make_rows(p, p.x, p.m, box_a);
   args.b = tile.weights_are_a ? make_rows(p, p.x, p.m, box_b) : make_rows(p, p.w, p.n, box_b);
   const std::int64_t y_columns = p.gated ? p.n / 2 : p.n;
   args.y_aligned = p.y != nullptr && y_columns % kStoreElems == 0;
@@ -76,9 +77,9 @@ void launch_sm90(const void* kernel, const Sm90Product& product, const Sm90Plan&
   config.stream = stream;
   cudaLaunchAttribute cluster{};
   cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {plan.work.split, 1, 1};
+  cluster.val.clusterDim = {tile_of(plan).pairs ? 2 : plan.work.split, 1, 1};
   config.attrs = &cluster;
-  config.numAttrs = plan.work.split > 1 ? 1 : 0;
+  config.numAttrs = cluster.val.clusterDim.x > 1 ? 1 : 0;
   std::array<void*, 2> arguments{&args, output};
   INFEROMETER_CUDA_CHECK(cudaLaunchKernelExC(&config, kernel, arguments.data()));
 }

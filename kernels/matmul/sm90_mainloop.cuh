@@ -71,53 +71,71 @@ class RowCopies {
   bool has_rest_;
 };
 
-// One thread: starts the copies of all of this block's slices of a tile.
-template <class T, class Tile, int N>
+// One thread: starts the copies of all of this block's slices of a tile, the last slice first if `backwards`.
+template <class T, class Tile, int kRowsEach, int N>
 __device__ __forceinline__ void copy_slices(const Sm90Args& args, Sm90Origin tile, std::uint32_t rank,
-                                            std::uint32_t stages, StageRing<Tile::kTile.stages>& ring) {
+                                            std::uint32_t stages, StageRing<Tile::kTile.stages>& ring, bool backwards) {
   constexpr Sm90Tile kTile = Tile::kTile;
   constexpr std::uint32_t kSliceElems = kSm90TileBytesK / sizeof(T);
-  const RowCopies a(args.a, tile.a, kSm90TileA);
+  const RowCopies a(args.a, tile.a, kRowsEach * kTile.part_a());
   const RowCopies b(args.b, tile.b, N);
-  const std::uint32_t first = args.work.first_slice(rank);
-  const std::uint32_t end = first + args.work.slices_of(rank);
-  for (std::uint32_t slice = first; slice < end; ++slice) {
+  const std::uint32_t first = kTile.pairs ? 0 : args.work.first_slice(rank);
+  const std::uint32_t count = args.work.slices_of(rank);
+  for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t stage = stages + ring.stage() * kTile.stage_bytes();
-    const int k = static_cast<int>(slice * kSliceElems);
+    const int k = static_cast<int>((first + (backwards ? count - 1 - i : i)) * kSliceElems);
     ring.begin_fill(a.bytes() + b.bytes());
     a.start(stage, ring.full(), k);
-    b.start(stage + kTile.a_bytes(), ring.full(), k);
+    if constexpr (kTile.pairs) {
+      const std::uint32_t row = rank * (N / 2);
+      tma_load_2d_multicast(stage + kTile.a_bytes() + row * kSm90TileBytesK, &args.b.whole_map, ring.full(), 3, k,
+                            static_cast<int>(tile.b + row));
+    } else {
+      b.start(stage + kTile.a_bytes(), ring.full(), k);
+    }
     ring.advance();
   }
 }
 
-// All threads of a warpgroup. `slices` is at least 1; `a_row` is the warpgroup's first row of A in a stage.
-template <class T, class Tile, int N>
+// All threads of a warpgroup. `slices` is at least 1; `a_row` is the warpgroup's first row of A in a stage, of
+// kRowsEach times 64.
+template <class T, class Tile, int kRowsEach, int N>
 __device__ __forceinline__ void multiply_slices(std::uint32_t slices, std::uint32_t stages, std::uint32_t a_row,
-                                                StageRing<Tile::kTile.stages>& ring, Sm90Sums<T, N>& sums) {
+                                                StageRing<Tile::kTile.stages>& ring,
+                                                Sm90Sums<T, N> (&sums)[kRowsEach]) {
   constexpr Sm90Tile kTile = Tile::kTile;
   constexpr int kStepBytes = 32;  // of k in one wgmma, for every element type
   constexpr int kSteps = kSm90TileBytesK / kStepBytes;
   for (std::uint32_t slice = 0; slice < slices; ++slice) {
     const std::uint32_t stage = stages + ring.stage() * kTile.stage_bytes();
-    const std::uint64_t a = k_major_descriptor(stage + a_row * kSm90TileBytesK);
     const std::uint64_t b = k_major_descriptor(stage + kTile.a_bytes());
     ring.wait_full();
     wgmma_fence();
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       constexpr int kStepUnits = kStepBytes / 16;  // of a descriptor's address
-      multiply_step<T, N>(sums, a + step * kStepUnits, b + step * kStepUnits, slice > 0 || step > 0);
+#pragma unroll
+      for (int i = 0; i < kRowsEach; ++i) {
+        const std::uint64_t a = k_major_descriptor(stage + (a_row + i * kSm90GroupRows) * kSm90TileBytesK);
+        multiply_step<T, N>(sums[i], a + step * kStepUnits, b + step * kStepUnits, slice > 0 || step > 0);
+      }
     }
     wgmma_commit();
     // The tensor cores go on with this slice while the stage of the one before, now read, is released.
     wgmma_wait<1>();
-    if (slice > 0 && threadIdx.x % 32 == 0) ring.release_previous();
+    if constexpr (kTile.pairs) {
+      // To both blocks, if the stage is filled again: nobody arrives at a block that has ended.
+      if (slice > 0 && slice - 1 + kTile.stages < slices && threadIdx.x % 32 < 2)
+        ring.release_previous(threadIdx.x % 32);
+    } else {
+      if (slice > 0 && threadIdx.x % 32 == 0) ring.release_previous();
+    }
     ring.advance();
   }
   wgmma_wait<0>();
-  pin_registers(sums);
-  if (threadIdx.x % 32 == 0) ring.release_previous();
+#pragma unroll
+  for (int i = 0; i < kRowsEach; ++i) pin_registers(sums[i]);
+  if (!kTile.pairs && threadIdx.x % 32 == 0) ring.release_previous();
 }
 
 #endif

@@ -4,8 +4,9 @@
 //   out  y  [m, n]                 16-bit elements; `output` rounds the sums, or does more (sm90_ends.cuh)
 //
 // Bound by shared memory, the tensor cores and power for large m: a tile of 128 x 256 has wgmma read 80 and the copies
-// write 47 of the 128 bytes that shared memory moves in a cycle. Bound by reading W once for small m: A is W then, and
-// k is cut into the blocks of a cluster until there are enough of them.
+// write 47 of the 128 bytes that shared memory moves in a cycle, one of 256 x 192 85 and 37. Bound by reading W once
+// for small m: A is W then, and k is cut into the blocks of a cluster until there are enough of them, or X is A and W's
+// rows are shared out evenly.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +31,14 @@ __device__ __forceinline__ void store_sums(const Sm90End<Tile, Output>& end, typ
   constexpr bool kHasBox = Sm90End<Tile, Output>::kHasBox;
   constexpr int kGroups = kCount / 4;
   constexpr int kBoxGroups = Tile::kTile.box_groups();
-  static_assert(kGroups % kBoxGroups == 0);
+  static_assert(Tile::kTile.direct_stores || kGroups % kBoxGroups == 0);
 #pragma unroll
   for (int first = 0; first < kGroups; first += kBoxGroups) {
     if constexpr (kHasBox) box.begin();
 #pragma unroll
-    for (int at = 0; at < kBoxGroups; ++at) end.put(box, tile, first + at, at, &sums[4 * (first + at)]);
-    if constexpr (kHasBox) box.send(tile, first);
+    for (int at = 0; at < kBoxGroups && first + at < kGroups; ++at)
+      end.put(box, tile, first + at, at, &sums[4 * (first + at)]);
+    if constexpr (kHasBox) box.send(tile, first, kGroups - first);
   }
 }
 
@@ -63,21 +65,27 @@ __device__ __forceinline__ void store_split_sums(const Sm90End<Tile, Output>& en
   }
 }
 
-// Calls f.template operator()<N>(origin) for all pieces of this block's work, N rows of B each.
+// Calls f.template operator()<kRowsEach, N>(origin) for all pieces of this block's work: kRowsEach times part_a() rows
+// of A by N of B. Tiles and parts come in loops of their own: in one for both ptxas spills 192 sums.
 template <class Tile, class F>
 __device__ __forceinline__ void for_each_piece(const Sm90Work& work, F&& f) {
   constexpr Sm90Tile kTile = Tile::kTile;
   constexpr auto kParts = static_cast<std::uint32_t>(kTile.parts());
   const std::uint32_t pieces = work.pieces(kParts);
-  for (std::uint32_t piece = cluster_id(); piece < pieces; piece += cluster_count()) {
-    if (kParts == 1 || piece < work.whole) {
-      const Sm90TileIndex tile = work.order[piece];
-      f.template operator()<kTile.tile_b>(Sm90Origin{tile.a * kSm90TileA, tile.b * kTile.tile_b});
-    } else {
+  std::uint32_t piece = kTile.pairs ? blockIdx.x : cluster_id();
+  const std::uint32_t step = kTile.pairs ? gridDim.x : cluster_count();
+  for (; piece < (kParts == 1 ? pieces : work.whole); piece += step) {
+    const Sm90TileIndex tile = work.order[piece];
+    f.template operator()<kTile.rows_each, kTile.tile_b>(Sm90Origin{tile.a * kTile.tile_a(), tile.b * kTile.tile_b});
+  }
+  if constexpr (kParts > 1) {
+    for (; piece < pieces; piece += step) {
       const std::uint32_t part = piece - work.whole;
       const Sm90TileIndex tile = work.order[work.whole + part / kParts];
-      f.template operator()<kTile.part_b()>(
-          Sm90Origin{tile.a * kSm90TileA, tile.b * kTile.tile_b + part % kParts * kTile.part_b()});
+      const std::uint32_t at = part % kParts;
+      const Sm90Origin origin{tile.a * kTile.tile_a() + (kTile.rows_each > 1 ? at * kTile.part_a() : 0),
+                              tile.b * kTile.tile_b + (kTile.rows_each > 1 ? 0 : at * kTile.part_b())};
+      f.template operator()<1, kTile.part_b()>(origin);
     }
   }
 }
@@ -97,23 +105,38 @@ struct BlockParts {
         rank(cluster_rank()) {}
 };
 
-constexpr int kBeginBarrier = 0;                     // after it the block's mbarriers are known
-constexpr std::uint32_t kReaders = kSm90Groups * 4;  // warps that multiply; those after them copy
+constexpr int kBeginBarrier = 0;  // after it the block's mbarriers are known
+// Warps that multiply; those after them copy.
+template <class Tile>
+constexpr std::uint32_t kReaders = Tile::kTile.groups * 4;
 
-// The warps past kReaders. They do not wait for the others to begin.
+// All threads of a pair: the mbarriers of both blocks are known, ordered by mbarrier_init_fence.
+__device__ __forceinline__ void meet_other_block() {
+  cluster_arrive_relaxed();
+  cluster_wait();
+}
+
+// The warps past kReaders. They do not wait for the others to begin. A block's every second tile goes through k
+// backwards: it begins with the rows of X that L2 still holds.
 template <class T, class Tile>
 __device__ __forceinline__ void copy_tiles(const Sm90Args& args, BlockParts<Tile>& block) {
-  const bool copies = threadIdx.x == kReaders * 32;
+  const std::uint32_t lane = threadIdx.x - kReaders<Tile> * 32;
+  if (lane == 1) tma_prefetch_map(args.a.rows >= args.a.box ? &args.a.whole_map : &args.a.rest_map);
+  if (lane == 2) tma_prefetch_map(args.b.rows >= args.b.box ? &args.b.whole_map : &args.b.rest_map);
+  const bool copies = lane == 0;
   if (copies) {
-    block.ring.initialize(kReaders);
+    block.ring.initialize(Tile::kTile.pairs ? 2 * kReaders<Tile> : kReaders<Tile>);
     if (Tile::kTile.can_split() && args.work.split > 1) block.sums.initialize();
     mbarrier_init_fence();
   }
   __syncwarp();
   named_barrier_arrive(kBeginBarrier, Tile::kTile.threads());
+  if constexpr (Tile::kTile.pairs) meet_other_block();
   if (copies) {
-    for_each_piece<Tile>(args.work, [&]<int N>(Sm90Origin tile) {
-      copy_slices<T, Tile, N>(args, tile, block.rank, block.stages, block.ring);
+    bool backwards = false;
+    for_each_piece<Tile>(args.work, [&]<int kRowsEach, int N>(Sm90Origin tile) {
+      copy_slices<T, Tile, kRowsEach, N>(args, tile, block.rank, block.stages, block.ring, backwards);
+      backwards = !backwards;
     });
   }
 }
@@ -125,25 +148,32 @@ __device__ __forceinline__ void multiply_tiles(const Sm90Args& args, const Outpu
   Sm90End<Tile, Output> end(args, output, block.stages);
   typename Sm90End<Tile, Output>::Box box(
       args, block.stages + kTile.boxes_at() + group * kTile.boxes() * kTile.box_bytes(), group);
-  if (threadIdx.x == 0 && args.y_aligned) tma_prefetch_map(&args.y);
+  if (!kTile.direct_stores && threadIdx.x == 0 && args.y_aligned) tma_prefetch_map(&args.y);
   end.begin();
   named_barrier_sync(kBeginBarrier, kTile.threads());
-  for_each_piece<Tile>(args.work, [&]<int N>(Sm90Origin tile) {
+  if constexpr (kTile.pairs) meet_other_block();
+  for_each_piece<Tile>(args.work, [&]<int kRowsEach, int N>(Sm90Origin tile) {
+    constexpr std::uint32_t kRows = kRowsEach * kSm90GroupRows;
     if (kTile.can_split() && args.work.split > 1) {
       end.expect(tile, block.sums.first_group(), block.sums.own_groups());
     } else {
       end.expect(tile, 0, N / 8);
     }
-    Sm90Sums<T, N> sums;
-    multiply_slices<T, Tile, N>(args.work.slices_of(block.rank), block.stages, group * kSm90GroupRows, block.ring,
-                                sums);
+    Sm90Sums<T, N> sums[kRowsEach];
+    multiply_slices<T, Tile, kRowsEach, N>(args.work.slices_of(block.rank), block.stages, group * kRows, block.ring,
+                                           sums);
     if constexpr (Tile::kTile.can_split()) {
       if (args.work.split > 1) {  // one tile a cluster: nothing is copied into the stages any more
-        store_split_sums(end, box, tile, block.sums, sums);
+        store_split_sums(end, box, tile, block.sums, sums[0]);
         return;
       }
     }
-    store_sums(end, box, tile, sums);
+    tile.a += group * (kRows - kSm90GroupRows);  // the box adds 64 rows a warpgroup
+#pragma unroll
+    for (int i = 0; i < kRowsEach; ++i) {
+      store_sums(end, box, tile, sums[i]);
+      tile.a += kSm90GroupRows;
+    }
   });
   box.finish();
 }
@@ -157,7 +187,7 @@ __global__ void __launch_bounds__(Tile::kTile.threads(), Tile::kTile.blocks_per_
   constexpr bool kShifts = Tile::kTile.shifts_registers();
   extern __shared__ __align__(1024) unsigned char smem[];  // the swizzle is one of addresses: 8 rows are 1024 bytes
   BlockParts<Tile> block(args, shared_address(smem));
-  if (threadIdx.x >= kReaders * 32) {
+  if (threadIdx.x >= kReaders<Tile> * 32) {
     if constexpr (kShifts) keep_registers<24>();
     copy_tiles<T, Tile>(args, block);
   } else {

@@ -26,4 +26,7 @@ double predicted_ns(const MatmulProblem& p, const Sm90Plan& plan, const GpuLimit
 // The plan with the least predicted time; the same for the same problem and limits.
 Sm90Plan make_sm90_plan(const MatmulProblem& p, const GpuLimits& gpu);
 
+// The same among plans that hold all of X in a tile that has_late_norm(): for up to kSm90LateNormTokens.
+Sm90Plan make_sm90_late_norm_plan(const MatmulProblem& p, const GpuLimits& gpu);
+
 }  // namespace inferometer

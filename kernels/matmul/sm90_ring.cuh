@@ -38,7 +38,9 @@ class StageRing {
   // The side that reads.
   __device__ void wait_full() const { mbarrier_wait(full(stage_), parity_); }
   // One lane of each warp: the stage before this one is free.
-  __device__ void release_previous() const { mbarrier_arrive(empty(stage_ == 0 ? kStages - 1 : stage_ - 1)); }
+  __device__ void release_previous() const { mbarrier_arrive(empty(previous())); }
+  // The same of that stage in block `rank` of the cluster.
+  __device__ void release_previous(std::uint32_t rank) const { mbarrier_arrive_cluster(empty(previous()), rank); }
 
   __device__ void advance() {
     ++stage_;
@@ -49,6 +51,7 @@ class StageRing {
   }
 
  private:
+  __device__ std::uint32_t previous() const { return stage_ == 0 ? kStages - 1 : stage_ - 1; }
   __device__ std::uint32_t full(std::uint32_t stage) const { return barriers_ + 8 * stage; }
   __device__ std::uint32_t empty(std::uint32_t stage) const { return barriers_ + 8 * (kStages + stage); }
 

@@ -19,7 +19,7 @@ namespace inferometer {
 template <class Tile>
 class PartialSums {
   static constexpr std::uint32_t kGroups = Tile::kTile.sum_groups();
-  static constexpr std::uint32_t kThreads = kSm90Groups * kSm90Warpgroup;
+  static constexpr std::uint32_t kThreads = Tile::kTile.groups * kSm90Warpgroup;
 
  public:
   // `memory`: the shared address of the stages, whose place the parts take once all blocks have read theirs: 16 bytes

@@ -46,8 +46,12 @@ class BoxStore {
 
   // All threads: the box that is next may be written again.
   __device__ void begin() const {
-    if (is_leader()) tma_store_wait_read<kTile.boxes() - 1>();
-    sync();
+    if constexpr (kTile.direct_stores) {
+      __syncwarp();  // a warp has its rows of a box to itself
+    } else {
+      if (is_leader()) tma_store_wait_read<kTile.boxes() - 1>();
+      sync();
+    }
   }
 
   // Puts 8 columns of sums, rounded and packed in pairs, into the box as their `at`-th, or past its end into the
@@ -67,11 +71,16 @@ class BoxStore {
   }
 
   // All threads: sends off the box and turns to the next. `tile`: what the block computes; `first_group`: the box's
-  // first 8 columns of sums.
-  __device__ void send(Sm90Origin tile, std::uint32_t first_group) {
-    flush();
-    send_groups<kTile.box_groups()>(tile, first_group, 0);
-    if (is_leader()) tma_store_commit();
+  // first 8 columns of sums; `groups_left` from there on, at least box_groups() but with direct_stores.
+  __device__ void send(Sm90Origin tile, std::uint32_t first_group, std::uint32_t groups_left) {
+    if constexpr (kTile.direct_stores) {
+      __syncwarp();
+      store_rows(tile.a + group_ * kSm90GroupRows, tile.b + first_group * 8, groups_left);
+    } else {
+      flush();
+      send_groups<kTile.box_groups()>(tile, first_group, 0);
+      if (is_leader()) tma_store_commit();
+    }
     if constexpr (kTile.boxes() == 2) box_ ^= first_box_ ^ (first_box_ + kTile.box_bytes());
   }
 
@@ -86,10 +95,31 @@ class BoxStore {
 
   // Before the block ends: shared memory must outlive the copies from it.
   __device__ void finish() const {
-    if (is_leader()) tma_store_wait_read<0>();
+    if (!kTile.direct_stores && is_leader()) tma_store_wait_read<0>();
   }
 
  private:
+  // A warp's 16 rows of the box, of up to `groups` groups: lanes side by side store its row.
+  __device__ void store_rows(std::uint32_t row, std::uint32_t column, std::uint32_t groups) const {
+    constexpr std::uint32_t kLanes = kRowBytes / 16;
+    constexpr std::uint32_t kRowsAtOnce = 32 / kLanes;
+    constexpr std::uint32_t kNarrower = kGated ? 2 : 1;  // than W's rows
+    const std::uint32_t first = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / kLanes;
+    const std::uint32_t group = threadIdx.x % kLanes;
+    const std::int64_t columns = args_.n / kNarrower;
+    const std::int64_t feature = column / kNarrower + group * 8;
+    auto* const y = static_cast<std::uint16_t*>(args_.y_data) + feature;
+#pragma unroll
+    for (std::uint32_t i = 0; i < 16; i += kRowsAtOnce) {
+      const std::uint32_t r = first + i;
+      const std::uint32_t key = kGated ? r % 8 / 2 : r % 8;
+      const float4 values = load_shared_16b(box_ + r * kRowBytes + (group ^ key) * 16);
+      const std::int64_t token = row + r;
+      if (token < args_.m && feature < columns && group < groups / kNarrower)
+        *reinterpret_cast<float4*>(y + token * columns) = values;
+    }
+  }
+
   __device__ bool is_leader() const { return threadIdx.x % kSm90Warpgroup == 0; }
   __device__ void sync() const { named_barrier_sync(1 + static_cast<int>(group_), kSm90Warpgroup); }
 

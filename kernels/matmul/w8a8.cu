@@ -46,7 +46,7 @@ const void* kernel_of(const MatmulProblem& p, const Sm90Plan& plan) {
 }
 
 Sm90Plan make_plan(const MatmulProblem& p) {
-  const MatmulProblem half_k{.m = p.m, .n = p.n, .k = p.k / 2};
+  const MatmulProblem half_k{.m = p.m, .n = p.n, .k = p.k / 2, .activation_bits = p.activation_bits};
   const Sm90Plan plan = make_sm90_plan(half_k, current_gpu_limits());
   prepare_sm90(kernel_of(p, plan), plan);
   return plan;

@@ -17,6 +17,9 @@ constexpr GpuLimits kH200{.sm_count = 132, .block_smem_bytes = 232448, .clusters
 
 const Sm90Tile& tile_of(const Sm90Plan& plan) { return kSm90Tiles.at(static_cast<std::size_t>(plan.tile)).tile; }
 
+// Pairs of blocks take pairs of tiles; the second may be past the end of A.
+std::int64_t even(std::int64_t tiles, bool pairs) { return pairs ? (tiles + 1) / 2 * 2 : tiles; }
+
 TEST_CASE("matmul sm90 tiles: each fits the shared memory of an SM as often as it says", "[matmul]") {
   constexpr std::size_t kSmBytes = 233472;      // H100 and H200
   constexpr std::size_t kReservedBytes = 1024;  // of every block, by the driver
@@ -36,8 +39,9 @@ TEST_CASE("matmul sm90 tiles: stages and boxes begin where the swizzle repeats",
     CHECK(tile.stage_bytes() % 1024 == 0);
     CHECK(tile.boxes_at() % 1024 == 0);
     CHECK(tile.box_bytes() % 1024 == 0);
-    CHECK(tile.sum_groups() % tile.box_groups() == 0);
+    CHECK((tile.direct_stores || tile.sum_groups() % tile.box_groups() == 0));
     CHECK(tile.part_b() % 8 == 0);
+    if (tile.pairs) CHECK(tile.copied_b() % 8 == 0);
   }
 }
 
@@ -72,7 +76,7 @@ TEST_CASE("matmul sm90 order: 132 tiles at once read few panels of A and B", "[m
 
 TEST_CASE("matmul sm90 plans: each covers Y and all of k", "[matmul]") {
   for (const std::int64_t m : {1, 16, 17, 64, 65, 257, 4096}) {
-    for (const std::int64_t n : {1, 8, 1441, 4096, 14336}) {
+    for (const std::int64_t n : {1, 8, 1440, 1441, 4096, 14336}) {
       for (const std::int64_t k : {8, 24, 4104, 29568}) {
         for (const Sm90Plan& plan : sm90_plans({.m = m, .n = n, .k = k}, kH200)) {
           const Sm90Tile& tile = tile_of(plan);
@@ -80,7 +84,7 @@ TEST_CASE("matmul sm90 plans: each covers Y and all of k", "[matmul]") {
           INFO("m=" << m << " n=" << n << " k=" << k << " tile " << plan.tile << " split " << work.split);
           const std::int64_t rows_a = tile.weights_are_a ? n : m;
           const std::int64_t rows_b = tile.weights_are_a ? m : n;
-          const std::int64_t tiles_a = (rows_a + kSm90TileA - 1) / kSm90TileA;
+          const std::int64_t tiles_a = even((rows_a + tile.tile_a() - 1) / tile.tile_a(), tile.pairs);
           const std::int64_t tiles_b = (rows_b + tile.tile_b - 1) / tile.tile_b;
           CHECK(work.order.tiles() == tiles_a * tiles_b);
           std::uint32_t slices = 0;
@@ -104,7 +108,8 @@ TEST_CASE("matmul sm90 plans: what a cluster exchanges fits in its stages", "[ma
     if (plan.work.split == 1) continue;
     const Sm90Tile& tile = tile_of(plan);
     const std::uint32_t own = sm90_own_groups(static_cast<std::uint32_t>(tile.sum_groups()), plan.work.split);
-    CHECK(plan.work.split * own * 256 * 16 <= static_cast<std::uint32_t>(tile.boxes_at()));
+    CHECK(plan.work.split * own * static_cast<std::uint32_t>(tile.groups) * 128 * 16 <=
+          static_cast<std::uint32_t>(tile.boxes_at()));
   }
 }
 
@@ -120,10 +125,76 @@ TEST_CASE("matmul sm90 plan: decode keeps nearly every SM busy", "[matmul]") {
   }
 }
 
-TEST_CASE("matmul sm90 plan: large products take tiles of 128 x 256 for all but the last wave", "[matmul]") {
-  for (const std::int64_t size : {4096, 8192}) {
+// Rows of W in a tile: the fastest of those measured at 128 tokens (results/notes/matmul.md).
+TEST_CASE("matmul sm90 plan: 128 tokens fill every SM once, or twice", "[matmul]") {
+  for (const auto& [n, k, rows] :
+       {std::array<std::int64_t, 3>{28672, 4096, 224}, std::array<std::int64_t, 3>{57344, 8192, 224},
+        std::array<std::int64_t, 3>{10240, 8192, 80}, std::array<std::int64_t, 3>{37888, 3584, 288},
+        std::array<std::int64_t, 3>{11264, 2048, 96}}) {
+    INFO("n=" << n << " k=" << k);
+    const Sm90Plan plan = make_sm90_plan({.m = 128, .n = n, .k = k}, kH200);
+    CHECK(tile_of(plan).direct_stores);
+    CHECK(tile_of(plan).tile_b == rows);
+    CHECK(plan.work.split == 1);
+    CHECK(plan.blocks >= 118);
+  }
+}
+
+TEST_CASE("matmul sm90 plan: some 128 tokens of square layers take pairs of blocks", "[matmul]") {
+  for (const std::int64_t m : {96, 128}) {
+    for (const std::int64_t n : {3584, 4096, 8192}) {
+      INFO("m=" << m << " n=" << n);
+      const Sm90Plan plan = make_sm90_plan({.m = m, .n = n, .k = n}, kH200);
+      CHECK(tile_of(plan).pairs);
+      CHECK(plan.blocks >= 112);
+      CHECK(plan.blocks <= 132);
+    }
+  }
+}
+
+TEST_CASE("matmul sm90 plans: pairs have a second row of tiles, and W comes whole", "[matmul]") {
+  for (const std::int64_t m : {1, 64, 65, 129, 600}) {
+    for (const std::int64_t n : {32, 100, 4096, 4104}) {
+      for (const Sm90Plan& plan : sm90_plans({.m = m, .n = n, .k = 4096}, kH200)) {
+        if (!tile_of(plan).pairs) continue;
+        INFO("m=" << m << " n=" << n);
+        CHECK(m > 64);
+        CHECK(n % tile_of(plan).tile_b == 0);
+        CHECK(plan.blocks % 2 == 0);
+        CHECK(plan.blocks == plan.work.order.tiles());
+        for (std::uint32_t i = 0; i < plan.blocks; i += 2) CHECK(plan.work.order[i].b == plan.work.order[i + 1].b);
+      }
+    }
+  }
+}
+
+TEST_CASE("matmul sm90 plans: warps store Y only where its rows are aligned", "[matmul]") {
+  for (const Sm90Plan& plan : sm90_plans({.m = 128, .n = 1441, .k = 4096}, kH200)) CHECK(!tile_of(plan).direct_stores);
+}
+
+TEST_CASE("matmul sm90 plans: int8 takes no tile that saves power", "[matmul]") {
+  for (const Sm90Plan& plan : sm90_plans({.m = 8192, .n = 8192, .k = 4096, .activation_bits = 8}, kH200))
+    CHECK(!tile_of(plan).saves_power());
+}
+
+TEST_CASE("matmul sm90 late norm plan: all tokens in one tile that has one", "[matmul]") {
+  for (const std::int64_t m : {1, 16, 17, 32}) {
+    for (const std::int64_t n : {2048, 4096, 37888}) {
+      INFO("m=" << m << " n=" << n);
+      const Sm90Plan plan = make_sm90_late_norm_plan({.m = m, .n = n, .k = 4096}, kH200);
+      CHECK(tile_of(plan).has_late_norm());
+      CHECK(tile_of(plan).tile_b >= m);
+    }
+  }
+}
+
+TEST_CASE("matmul sm90 plan: large products take the tiles with the fewest bytes, nearly all of them whole",
+          "[matmul]") {
+  for (const auto& [size, rows] : {std::pair<std::int64_t, int>{4096, 256}, std::pair<std::int64_t, int>{8192, 192}}) {
     const Sm90Plan plan = make_sm90_plan({.m = size, .n = size, .k = size}, kH200);
-    CHECK(tile_of(plan).tile_b == 256);
+    INFO("size " << size);
+    CHECK(tile_of(plan).tile_b == rows);
+    CHECK(tile_of(plan).tile_a() * tile_of(plan).tile_b >= 128 * 256);
     CHECK(plan.work.split == 1);
     CHECK(plan.work.whole * 10 >= plan.work.order.tiles() * 9);
   }
