@@ -161,13 +161,20 @@ TEST_CASE("gpu timing: a launch that throws leaves the device usable", "[measure
 TEST_CASE("gpu timing: a spin kernel takes the time it was told, by both estimators", "[measure][gpu]") {
   const Bench bench(kMiB);
   const auto run = [](int, const Launch& launch) { launch_spin(200'000, nullptr, launch.stream); };
-  const Timing timing = bench.device->time(run, 1, {.max_seconds = 0.5});
-  // Above 200 us: a launch's own 3 us, and two waits of the kernel for a tick of the global timer, 1 us each.
-  CHECK(timing.isolated.median_ns > 199e3);
-  CHECK(timing.isolated.median_ns < 210e3);
-  REQUIRE(timing.amortized);
-  CHECK(timing.amortized->mean_ns > 199e3);
-  CHECK(timing.amortized->mean_ns < 210e3);
+  // Above 200 us: a launch's own 3 us, and two waits of the kernel for a tick of the global timer, 1 us each. Who else
+  // is on the GPU can make a measurement longer, never shorter: of five, one shall be as short.
+  double isolated_ns = 1e9;
+  double amortized_ns = 1e9;
+  for (int i = 0; i < 5 && (isolated_ns >= 210e3 || amortized_ns >= 210e3); ++i) {
+    const Timing timing = bench.device->time(run, 1, {.max_seconds = 0.5});
+    REQUIRE(timing.amortized);
+    CHECK(timing.isolated.median_ns > 199e3);
+    CHECK(timing.amortized->mean_ns > 199e3);
+    isolated_ns = std::min(isolated_ns, timing.isolated.median_ns);
+    amortized_ns = std::min(amortized_ns, timing.amortized->mean_ns);
+  }
+  CHECK(isolated_ns < 210e3);
+  CHECK(amortized_ns < 210e3);
 }
 
 TEST_CASE("gpu timing: it rests before each estimator, and not in the seconds of measuring", "[measure][gpu]") {
