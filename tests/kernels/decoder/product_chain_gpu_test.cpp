@@ -14,7 +14,9 @@
 #include "harness/measure/gpu_kernels.hpp"
 #include "harness/operator/cuda_check.cuh"
 #include "harness/operator/generate.hpp"
+#include "kernels/common/gpu_limits.hpp"
 #include "kernels/common/sm90_only.hpp"
+#include "kernels/decoder/forward_gpu.hpp"
 #include "kernels/decoder/matrix_gpu.hpp"
 #include "kernels/decoder/product_chain_gpu.hpp"
 #include "kernels/matmul/weight_only_variant.hpp"
@@ -206,8 +208,11 @@ void check_vectors(const Vectors& got, const Vectors& expected, bool has_next = 
   if (has_next) CHECK(rel_l2(got[1], expected[1]) < kTolerance);
 }
 
+// Whether a GPU of compute capability 9.0 has the multiprocessors for it: each keeps 64 rows of h.
+bool has_blocks_for(std::int64_t hidden) { return hidden <= 64 * current_gpu_limits().sm_count; }
+
 void check_layers(const ChainShape& shape, std::int64_t bits, std::int64_t layers) {
-  if (!on_sm90()) return;
+  if (!on_sm90() || !has_blocks_for(shape.hidden)) return;
   INFO("hidden " << shape.hidden << ", attention " << shape.attention << ", intermediate " << shape.intermediate
                  << ", rows of q, k and v " << shape.qkv_rows << ", bits " << bits);
   ChainRun run(shape, bits, layers);
@@ -321,8 +326,28 @@ TEST_CASE("product chain: decoders of these shapes have it on compute capability
                                       static_cast<int>(s.intermediate), static_cast<int>(s.q_size() + 2 * s.kv_size())},
                                      bits, s.layers);
       INFO(name << ", " << bits << " bits: " << sentence.value_or(""));
-      CHECK(sentence.has_value() != on_sm90());
+      CHECK(sentence.has_value() != (on_sm90() && has_blocks_for(s.hidden)));
     }
+}
+
+TEST_CASE("product chain: a decoder's steps of one token run it, others do not", "[decoder][product_chain][gpu]") {
+  const auto device = decoder_device();
+  GuardedMemory memory(*device);
+  const SeededWeights weights(decoder_shape("tiny"), 35);
+  for (const std::int64_t bits : {16, 8, 4}) {
+    INFO("weights of " << bits << " bits");
+    const DecoderConfig config = small_config(bits, 16);
+    const decoder::StepSizes sizes{.tokens = 16,
+                                   .rows = 8,
+                                   .max_blocks = 8,
+                                   .block_size = config.block_size,
+                                   .num_blocks = config.num_blocks,
+                                   .vocabulary = weights.shape().vocabulary};
+    const decoder::DecoderForward forward(weights, config, sizes, device->launch().stream, memory);
+    CHECK(forward.runs_chain({.tokens = 1}) == (on_sm90() && bits != 8));
+    CHECK_FALSE(forward.runs_chain({.tokens = 2}));
+    device->synchronize();
+  }
 }
 
 TEST_CASE("product chain: what it cannot do is refused in a sentence", "[decoder][product_chain][gpu]") {
@@ -332,7 +357,7 @@ TEST_CASE("product chain: what it cannot do is refused in a sentence", "[decoder
   CHECK(decoder::chain_unsupported({256, 256, 512, 512}, 8, 2) == "weights must have 16 or 4 bits, got 8");
   CHECK(decoder::chain_unsupported({256, 256, 520, 512}, 16, 2) == "intermediate must be a multiple of 64, got 520");
   CHECK(decoder::chain_unsupported({12288, 12288, 28672, 18432}, 16, 2)->find("hidden must be at most") == 0);
-  CHECK(decoder::chain_unsupported({8192, 8192, 131072, 10240}, 16, 2) ==
+  CHECK(decoder::chain_unsupported({4096, 4096, 131072, 6144}, 16, 2) ==
         "the longest vector leaves no room in shared memory for weights");
 }
 

@@ -135,7 +135,7 @@ struct Product {
   std::vector<float> plain;
 };
 
-// Three sums of squares a token, and the factor that follows from them.
+// Sums of squares of a token's parts, more than a warp has lanes, and the factor that follows from them.
 struct Norm {
   Norm(Tensors& t, std::int64_t m, std::int64_t hidden) {
     std::vector<float> squares;
@@ -188,14 +188,17 @@ TEMPLATE_TEST_CASE_SIG("product ends: a gated product is SwiGLU of the plain one
     }
 }
 
+// n: 1456 ends within tiles; 1536 is a multiple of the tiles of pairs of blocks, which ask for that.
 TEMPLATE_TEST_CASE_SIG("product ends: a gated product of 16 bits is right by every plan", "[matmul][decoder][gpu]",
-                       ((std::int64_t m), m), 1, 17, 65, 129, 257) {
+                       ((std::int64_t m, std::int64_t n), m, n), (1, 1456), (17, 1456), (65, 1456), (129, 1456),
+                       (257, 1456), (65, 1536), (129, 1536)) {
   if (!current_gpu_limits().clusters) return;
   Tensors tensors;
-  const MatmulProblem problem{.m = m, .n = 1456, .k = 1096};
-  const Product product(tensors, m, problem.n, problem.k, 16);
+  const MatmulProblem problem{.m = m, .n = n, .k = 1096};
+  const Product product(tensors, m, n, problem.k, 16);
+  bool has_pairs = false;
   for (const Sm90Plan& plan : sm90_plans(problem, current_gpu_limits())) {
-    void* const y = tensors.empty(m * problem.n);
+    void* const y = tensors.empty(m * n);
     const void* const kernel = gated_f16_sm90_kernel(plan.tile);
     GatedEnd end;
     prepare_sm90(kernel, plan);
@@ -206,15 +209,18 @@ TEMPLATE_TEST_CASE_SIG("product ends: a gated product of 16 bits is right by eve
                  .operand = Dtype::f16,
                  .result = Dtype::f16,
                  .m = m,
-                 .n = problem.n,
+                 .n = n,
                  .k = problem.k,
                  .gated = true},
                 plan, &end, tensors.stream());
     const Sm90Tile& tile = kSm90Tiles.at(static_cast<std::size_t>(plan.tile)).tile;
-    INFO(m << " tokens, " << (tile.weights_are_a ? "W as A, " : "X as A, ") << tile.tile_b << " rows of B, split "
-           << plan.work.split << ", whole tiles " << plan.work.whole << " of " << plan.work.order.tiles());
-    CHECK(worst_gated(tensors.halves(y, m * problem.n / 2), product.plain, {}, problem.n, problem.k) <= 1);
+    has_pairs = has_pairs || tile.pairs;
+    INFO(m << " x " << n << ", " << (tile.weights_are_a ? "W as A, " : "X as A, ") << tile.tile_b
+           << " rows of B, split " << plan.work.split << ", whole tiles " << plan.work.whole << " of "
+           << plan.work.order.tiles());
+    CHECK(worst_gated(tensors.halves(y, m * n / 2), product.plain, {}, n, problem.k) <= 1);
   }
+  CHECK(has_pairs == (n == 1536));
 }
 
 TEMPLATE_TEST_CASE_SIG("product ends: a residual is added to, and leaves what its norm needs", "[matmul][decoder][gpu]",
