@@ -188,10 +188,11 @@ TEMPLATE_TEST_CASE_SIG("product ends: a gated product is SwiGLU of the plain one
     }
 }
 
-// n: 1456 ends within tiles; 1536 is a multiple of the tiles of pairs of blocks, which ask for that.
+// n: 1456 ends within tiles; 1536 is a multiple of the tiles of pairs of blocks, which ask for that; of 1100 x 5760
+// blocks take several tiles.
 TEMPLATE_TEST_CASE_SIG("product ends: a gated product of 16 bits is right by every plan", "[matmul][decoder][gpu]",
                        ((std::int64_t m, std::int64_t n), m, n), (1, 1456), (17, 1456), (65, 1456), (129, 1456),
-                       (257, 1456), (65, 1536), (129, 1536)) {
+                       (257, 1456), (65, 1536), (129, 1536), (1100, 5760)) {
   if (!current_gpu_limits().clusters) return;
   Tensors tensors;
   const MatmulProblem problem{.m = m, .n = n, .k = 1096};

@@ -1,8 +1,10 @@
 // Which tile and split cuda.f16_sm90 takes, and that its blocks do all of the work once.
 #include "kernels/matmul/sm90_plan.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <set>
 #include <utility>
 #include <vector>
@@ -175,6 +177,18 @@ TEST_CASE("matmul sm90 plans: warps store Y only where its rows are aligned", "[
 TEST_CASE("matmul sm90 plans: int8 takes no tile that saves power", "[matmul]") {
   for (const Sm90Plan& plan : sm90_plans({.m = 8192, .n = 8192, .k = 4096, .activation_bits = 8}, kH200))
     CHECK(!tile_of(plan).saves_power());
+}
+
+TEST_CASE("matmul sm90 plans: of 1100 x 5760 blocks take several tiles, whatever the tile", "[matmul]") {
+  std::set<int> tiles;  // what all plans are compared at on a GPU
+  for (const Sm90Plan& plan : sm90_plans({.m = 1100, .n = 5760, .k = 136}, kH200)) {
+    if (plan.work.split > 1) continue;
+    tiles.insert(plan.tile);
+    CHECK(plan.work.order.tiles() > plan.blocks);
+  }
+  const auto pairs =
+      std::count_if(kSm90Tiles.begin(), kSm90Tiles.end(), [](const Sm90TileCost& cost) { return cost.tile.pairs; });
+  CHECK(std::ssize(tiles) + pairs == std::ssize(kSm90Tiles));
 }
 
 TEST_CASE("matmul sm90 late norm plan: all tokens in one tile that has one", "[matmul]") {

@@ -131,6 +131,14 @@ TEMPLATE_TEST_CASE_SIG("matmul sm90: all plans of aligned rows of Y agree, pairs
   }
 }
 
+// Of an H200 every tile, but those of pairs of blocks, is computed more than once by a block; the ring goes on from one
+// to the next, with fewer slices than stages, and the last wave comes whole and in parts.
+TEST_CASE("matmul sm90: all plans agree where blocks take several tiles", "[matmul][gpu]") {
+  const std::unique_ptr<Device> device = gpu();
+  if (!current_gpu_limits().clusters) return;
+  check_plans(*device, {.m = 1100, .n = 5760, .k = 136}, 1);
+}
+
 void check_random_plans(std::uint64_t count, double most_m, double most_n) {
   const std::unique_ptr<Device> device = gpu();
   if (!current_gpu_limits().clusters) return;
