@@ -8,6 +8,7 @@
 
 #include "kernels/matmul/weight_only_few_tokens_shape.hpp"
 #include "kernels/matmul/weight_only_wgmma_shape.hpp"
+#include "reference/decoder/problem.hpp"
 #include "tests/kernels/matmul/wide_tile_sizes.hpp"
 #include "tests/support/catch.hpp"
 
@@ -57,6 +58,26 @@ TEST_CASE("weight-only plan: decode keeps nearly every SM busy, each with one bl
       CHECK(plan.blocks <= kH200.sm_count);
     }
   }
+}
+
+// The kernel for few tokens alone ends products in residuals, and only where all of a layer's do are norms late.
+TEST_CASE("weight-only plan: up to how many tokens a decoder's layers take the kernel for few tokens", "[matmul]") {
+  const auto most_tokens = [](const char* model, int bits) {
+    const DecoderShape& s = decoder_shape(model);
+    std::int64_t m = 0;
+    while (make_weight_only_plan(weights(s.hidden, s.q_size(), bits), m + 1, kH200).few_tokens &&
+           make_weight_only_plan(weights(2 * s.intermediate, s.hidden, bits), m + 1, kH200).few_tokens &&
+           make_weight_only_plan(weights(s.hidden, s.intermediate, bits), m + 1, kH200).few_tokens)
+      ++m;
+    return m;
+  };
+  for (const char* const model : {"tinyllama", "llama2_7b", "llama3_8b", "llama3_70b", "qwen25_7b", "qwen3_8b"}) {
+    INFO(model);
+    CHECK(most_tokens(model, 4) == 16);
+  }
+  CHECK(most_tokens("llama3_8b", 8) == 8);
+  CHECK(most_tokens("llama2_7b", 8) == 0);  // down, [4096, 11008]
+  CHECK(most_tokens("qwen25_7b", 8) == 0);  // down, [3584, 18944]
 }
 
 TEST_CASE("weight-only plan: large products take the largest tile, whole", "[matmul]") {
