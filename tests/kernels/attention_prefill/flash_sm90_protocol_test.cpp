@@ -60,6 +60,10 @@ using TrustingOneStage = FlashSm90Shape<64, 64, 3, 16, 1, FlashSm90Options{.trus
 using TrustingMoreKeys = FlashSm90Shape<64, 64, 2, 16, 2, FlashSm90Options{.trusting = true, .k_stages = 3}>;
 using TrustingMoreOfBoth =
     FlashSm90Shape<64, 64, 2, 16, 1, FlashSm90Options{.trusting = true, .k_stages = 3, .v_stages = 3}>;
+// As head_dim 256 has it, and 128 with tiles of 192 queries.
+using TrustingMoreKeysOneStage = FlashSm90Shape<64, 64, 2, 16, 1, FlashSm90Options{.trusting = true, .k_stages = 3}>;
+using TrustingThreeWarpgroups =
+    FlashSm90Shape<64, 64, 3, 16, 2, FlashSm90Options{.trusting = true, .k_stages = 3, .v_stages = 3}>;
 // Two teams share no stage and no turn: each is as one alone.
 using TrustingTeam =
     FlashSm90Shape<64, 64, 2, 16, 2, FlashSm90Options{.trusting = true, .teams = 2, .k_stages = 4, .v_stages = 4}>;
@@ -75,6 +79,8 @@ TEST_CASE("flash_sm90: warps hand over stages without deadlock, and none reads w
   CHECK(first_fault<TrustingOneStage>(300, Mistake::none).empty());
   CHECK(first_fault<TrustingMoreKeys>(300, Mistake::none).empty());
   CHECK(first_fault<TrustingMoreOfBoth>(300, Mistake::none).empty());
+  CHECK(first_fault<TrustingMoreKeysOneStage>(300, Mistake::none).empty());
+  CHECK(first_fault<TrustingThreeWarpgroups>(300, Mistake::none).empty());
   CHECK(first_fault<TrustingTeam>(300, Mistake::none).empty());
 }
 
@@ -84,6 +90,7 @@ TEST_CASE("flash_sm90: the model of its warps finds stages released too soon, an
   CHECK(first_fault<TrustingOneStage>(300, Mistake::queries_before_keys) == "deadlock");
   CHECK_FALSE(first_fault<Trusting>(300, Mistake::keys_released_unchecked).empty());
   CHECK_FALSE(first_fault<TrustingMoreOfBoth>(300, Mistake::keys_released_unchecked).empty());
+  CHECK_FALSE(first_fault<TrustingThreeWarpgroups>(300, Mistake::keys_released_unchecked).empty());
   CHECK(first_fault<ThreeWarpgroupsOneStage>(300, Mistake::two_blocks_skipped_within_a_stream) == "deadlock");
 }
 
