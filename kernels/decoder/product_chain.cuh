@@ -108,6 +108,9 @@ __device__ __forceinline__ void copy_weights(const ChainArgs& args, int warp, st
 #pragma unroll 1
       for (int at = 0; at < k; at += Format::kStageK) {
         mbarrier_wait(empty + place.slot * 8, place.parity ^ 1);
+        // A lane that looked late could miss the phase: where this warp has no bytes of a stage, the arrival may be all
+        // that the stage waits for.
+        __syncwarp();
         if (threadIdx.x % 32 == 0) mbarrier_arrive_expect_bytes(full + place.slot * 8, copies.bytes(k - at));
         __syncwarp();
         copies.start(ring + place.slot * Format::kStageBytes, full + place.slot * 8, k - at, policy);
