@@ -43,17 +43,11 @@ class OperatorLaunch {
 
   void run(const Tensors& tensors, Stream stream) const { run(problem_, tensors, stream); }
 
-  // What run() gives the variant.
-  const Problem& problem() const { return problem_; }
-  Launch launch(Stream stream) const {
-    Launch launch = launch_;
-    launch.stream = stream;
-    return launch;
-  }
-
   // For variants that prepare nothing: another problem, with no larger workspace.
   void run(const Problem& problem, const Tensors& tensors, Stream stream) const {
-    variant_->run(&problem, &tensors, launch(stream));
+    Launch launch = launch_;
+    launch.stream = stream;
+    variant_->run(&problem, &tensors, launch);
   }
 
  private:
