@@ -33,7 +33,10 @@ int complain(const std::string& sentence, int exit_code) {
 
 int run_command_line(const Arguments& arguments) {
   CLI::App program("Measures what each LLM-inference optimisation is worth on this machine.", "inferometer");
-  program.footer("./inferometer test builds and runs the tests.");
+  program.footer(
+      "./inferometer test builds and runs the tests.\n"
+      "INFEROMETER_CUDA=off ./inferometer ... builds without CUDA, on insists on it; auto, the default, builds it\n"
+      "where there are a toolkit and a GPU, for test where there is a toolkit.");
   program.set_version_flag("--version", build_info().version + " (" + build_info().git_commit + ")");
   const std::vector<Command> commands{add_run_command(program),      add_profile_command(program),
                                       add_list_command(program),     add_report_command(program),

@@ -217,6 +217,9 @@ Command add_run_command(CLI::App& program) {
       ->check(CLI::Range(0, 1023))
       ->excludes(device);
   app->add_flag("--quiet", typed->run.quiet, "No progress on standard error");
+  app->footer(
+      "./inferometer run builds first, with CUDA where there are a toolkit and a GPU; INFEROMETER_CUDA=off builds\n"
+      "without, on insists.");
   return {app, [typed](const Arguments& arguments) { return run(*typed, arguments); }};
 }
 
