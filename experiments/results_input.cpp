@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <stdexcept>
 
+#include "harness/results/terminal.hpp"
 #include "harness/sweep/json_reader.hpp"
 #include "harness/sweep/sweep.hpp"
 
@@ -25,6 +26,10 @@ double ratio_from(const std::string& command, const std::string& typed) {
   const bool percent = used + 1 == typed.size() && typed.back() == '%';
   if (used == 0 || (used != typed.size() && !percent) || !std::isfinite(value) || value < 0)
     throw ConfigError(command + ": --threshold must be a ratio or a percentage, like 5% or 0.05, got '" + typed + "'");
+  // Who types 5 means five percent; as a ratio it would let a row take six times as long.
+  if (!percent && value >= 1)
+    throw ConfigError(command + ": --threshold " + typed + " would be " + formatted("%g %%", 100 * value) + ": write " +
+                      typed + "% for a percentage, or a ratio below 1 like 0.05");
   return percent ? value / 100 : value;
 }
 

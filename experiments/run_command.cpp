@@ -35,7 +35,7 @@ struct Typed {
   std::string seed = std::to_string(RunOptions{}.seed);
   std::string shard;
   std::string against;
-  std::string threshold = "5%";
+  std::string threshold;  // empty: that of Against
   SweepOptions sweep;
   RunOptions run;
   bool dry_run = false;
@@ -113,8 +113,8 @@ void spare_base(const std::string& base, const std::vector<std::string>& outputs
 }
 
 Against read_against(const Typed& typed) {
-  Against against{
-      .path = typed.against, .base = read_results(typed.against), .threshold = ratio_from("run", typed.threshold)};
+  Against against{.path = typed.against, .base = read_results(typed.against)};
+  if (!typed.threshold.empty()) against.threshold = ratio_from("run", typed.threshold);
   try {
     require_results(against.base);
   } catch (const std::runtime_error& error) {
@@ -131,6 +131,8 @@ int run(const Typed& typed, const Arguments& arguments) {
   if (typed.run.in_process && typed.run.devices.size() > 1)
     throw ConfigError("run: --in-process runs on one device, --devices names " +
                       std::to_string(typed.run.devices.size()));
+  if (!typed.threshold.empty() && typed.against.empty())
+    throw ConfigError("run: --threshold belongs to --against BASE.json, which is missing");
   if (!typed.shard.empty() && !typed.sweep.row.empty())
     throw ConfigError("run: --shard deals out the rows of a sweep, --row keeps one of them: give one of the two");
   if (!typed.against.empty() && (typed.run.resume || typed.run.devices.size() > 1 || typed.configs.size() > 1))
@@ -207,8 +209,9 @@ Command add_run_command(CLI::App& program) {
   app->add_option("--against", typed->against,
                   "BASE.json: compare with these results; variants that only they hold are measured again, in turn")
       ->check(not_empty());
-  app->add_option("--threshold", typed->threshold, "With --against: changes up to this much do not count")
-      ->capture_default_str();
+  app->add_option("--threshold", typed->threshold,
+                  "With --against: changes up to this much do not count, 5% or 0.05 (default: 5%)")
+      ->check(not_empty());
   CLI::Option* device =
       app->add_option("--device", typed->run.device, "GPU, by its ordinal (default: 0)")->check(CLI::Range(0, 1023));
   app->add_option("--devices", typed->run.devices, "Several GPUs with commas between, a worker for each: 0,1")

@@ -150,6 +150,9 @@ expect 2 'folder.json' report folder.json
 
 expect 0 'New time over base time' compare out.json out.json
 expect 0 '[|] verdict' compare out.json out.json --all --markdown
+expect 2 'write 5% for a percentage' compare out.json out.json --threshold 5
+expect 2 'write 1% for a percentage' compare out.json out.json --threshold 1
+expect 0 'threshold 100[.]0 %' compare out.json out.json --threshold 100%
 expect 2 'percentage, like 5% or 0.05' compare out.json out.json --threshold much
 expect 2 'folder.json' compare out.json folder.json
 expect 2 'no results file' compare out.json tiny.json
