@@ -21,6 +21,8 @@ std::string heading_of(const ReportFile& file) {
                                 [&](const ReportRow& row) { return is_speedup_shown(row, file.metrics); });
   if (bold && !file.baseline.empty())
     text += (text.empty() ? "" : " ") + ("Bold: speed-up over " + markdown_cell(file.baseline)) + ".";
+  if (std::any_of(file.rows.begin(), file.rows.end(), [](const ReportRow& row) { return !timing_notes(row).empty(); }))
+    text += std::string(text.empty() ? "" : " ") + "In brackets: what was noted while a row was timed.";
   return text;
 }
 

@@ -6,7 +6,7 @@
 
 #include "harness/results/markdown_text.hpp"
 #include "harness/results/shown_fields.hpp"
-#include "harness/results/status.hpp"
+#include "harness/results/shown_timing.hpp"
 #include "harness/results/terminal.hpp"
 
 namespace inferometer {
@@ -14,16 +14,17 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
-// Time, rate and speed-up of a row that is ok, the status of another.
+// Time, rate, speed-up and what makes them less sure, of a row that is ok; the status of another.
 std::string figure(const ReportRow& row, const MetricColumns& metrics) {
   const Record& record = row.record;
-  if (record.status != Status::ok || !record.timing) return markdown_cell(std::string(status_name(record.status)));
+  if (record.status != Status::ok || !record.timing) return markdown_cell(shown_status(record));
   std::string text = shown_time(record.timing->headline_ns);
   if (record.rates) {
     if (const std::string rate = shown_rate(*record.rates); !rate.empty()) text += ", " + rate;
   }
   if (is_speedup_shown(row, metrics)) text += formatted(", **%.2fx**", *row.speedup);
-  return text;
+  const std::string notes = timing_notes(row);
+  return notes.empty() ? text : text + " (" + markdown_cell(notes) + ")";
 }
 
 Cells problem_cells(const ReportRow& row, const std::vector<std::string>& varying) {
@@ -87,6 +88,13 @@ std::string markdown_table(const std::vector<ReportRow>& rows, const std::vector
 
 bool is_speedup_shown(const ReportRow& row, const MetricColumns& metrics) {
   return !metrics.first && row.record.status == Status::ok && row.record.timing && row.speedup && *row.speedup != 1;
+}
+
+std::string timing_notes(const ReportRow& row) {
+  if (!row.record.timing) return {};
+  const std::string flags = shown_flags(row.record);
+  if (!is_warm_in_cold_sweep(*row.record.timing)) return flags;
+  return flags.empty() ? "warm" : "warm, " + flags;
 }
 
 std::string markdown_field(const ReportRow& row, const std::string& name) {

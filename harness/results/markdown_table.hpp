@@ -16,6 +16,9 @@ std::string markdown_table(const std::vector<ReportRow>& rows, const std::vector
 // Whether the row's cell says, in bold, how much faster than the baseline it is.
 bool is_speedup_shown(const ReportRow& row, const MetricColumns& metrics);
 
+// "warm, 3 samples, power_limited": what the row's cell says behind the time; empty where nothing was noted.
+std::string timing_notes(const ReportRow& row);
+
 // The field's value, ready for a cell; empty where the row lacks the field (another version wrote it).
 std::string markdown_field(const ReportRow& row, const std::string& name);
 

@@ -5,6 +5,7 @@
 
 #include "harness/results/metrics.hpp"
 #include "harness/results/shown_fields.hpp"
+#include "harness/results/shown_timing.hpp"
 #include "harness/results/status.hpp"
 #include "harness/results/terminal.hpp"
 
@@ -21,6 +22,7 @@ std::string field_text(const Fields& fields, const std::string& name) {
 struct Line {
   Cells cells;  // of all columns but the last
   Status status = Status::ok;
+  std::string status_text;
   std::string reason;
 };
 
@@ -59,11 +61,10 @@ class Table {
     text += aligned(header.back(), widths) + "status\n";
     for (const Line& line : lines_) {
       const std::string begin = aligned(line.cells, widths);
-      const std::string name(status_name(line.status));
-      const std::size_t used = columns_of(begin) + name.size() + 2;
+      const std::size_t used = columns_of(begin) + line.status_text.size() + 2;
       constexpr std::size_t kLeastReason = 20;  // narrower than that, a reason says nothing: let it wrap
       const bool cut = columns >= used + kLeastReason;
-      text += begin + coloured(name, line.status, colour);
+      text += begin + coloured(line.status_text, line.status, colour);
       if (!line.reason.empty()) text += ": " + (cut ? shortened(line.reason, columns - used) : line.reason);
       text += '\n';
     }
@@ -85,7 +86,10 @@ class Table {
   }
 
   void add(const SweepRow& row, const Record& record) {
-    Line line{.cells = {record.variant}, .status = record.status, .reason = record.reason};
+    Line line{.cells = {record.variant},
+              .status = record.status,
+              .status_text = shown_status(record),
+              .reason = record.reason};
     for (const std::string& name : fields_.varying) line.cells.push_back(field_text(row.problem, name));
     if (metrics_.first) add_metrics(line, record);
     add_time(line, row, record);
@@ -107,11 +111,7 @@ class Table {
     const auto uncertainty = timing ? timing->isolated.ci_half_width_ratio : std::nullopt;
     add_cell(line, uncertainty ? formatted("%.1f %%", 100 * *uncertainty) : "");
     add_cell(line, rates ? shown_rate(*rates) : "");
-    const bool of_ceiling = rates && rates->fraction_of_ceiling;
-    // Memory is no bound then; where the metrics are the answer, nothing is.
-    const bool warm = timing && headline_cache(*timing) == CacheMode::warm && !metrics_.first;
-    add_cell(line, of_ceiling ? formatted("%.0f %% ", 100 * *rates->fraction_of_ceiling) + rates->limit
-                              : std::string(warm ? "warm cache" : ""));
+    add_cell(line, metrics_.first ? "" : shown_ceiling(record));
     add_cell(line, against ? formatted("%.2fx", against->ratio) : "");
   }
 

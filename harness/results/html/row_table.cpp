@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/results/html/text.hpp"
+#include "harness/results/shown_timing.hpp"
 #include "harness/results/status.hpp"
 #include "harness/results/terminal.hpp"
 
@@ -59,7 +60,9 @@ void add_rates(Line& line, const ReportRow& row) {
   const auto rate = !rates ? std::nullopt : rates->limit == "compute" ? rates->flops_per_s : rates->bytes_per_s;
   line.figures.push_back(figure(rate, rates ? shown_rate(*rates) : ""));
   const auto share = rates ? rates->fraction_of_ceiling : std::nullopt;
-  line.figures.push_back(figure(share, share ? formatted("%.0f %% ", 100 * *share) + rates->limit : ""));
+  const std::string ceiling = shown_ceiling(row.record);
+  line.figures.push_back(share || ceiling.empty() ? figure(share, ceiling)
+                                                  : Cell{.text = ceiling, .value = std::nullopt, .number = true});
   line.figures.push_back(figure(row.speedup, row.speedup ? formatted("%.2f\u00d7", *row.speedup) : ""));
 }
 
@@ -117,7 +120,7 @@ std::string html_line(const Line& line) {
   const Record& record = *line.record;
   const std::string status(status_name(record.status));
   std::string text = "<tr data-id=\"" + html_text(record.id) + "\"><td><span class=\"status " + status + "\">";
-  text.append(sign(record.status)).append(" ").append(status).append("</span></td>");
+  text.append(sign(record.status)).append(" ").append(html_text(shown_status(record))).append("</span></td>");
   text += "<th scope=\"row\">" + html_text(record.variant) + "</th>";
   for (const Cell& cell : line.problem) text += html_cell(cell);
   const bool empty =

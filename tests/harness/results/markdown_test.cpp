@@ -17,6 +17,7 @@ Record row(const std::string& id, const std::string& variant, std::int64_t batch
   Record record = sample_record();
   record.id = id;
   record.variant = variant;
+  record.timing->isolated.flags.clear();
   std::get<std::int64_t>(record.problem.front().second) = batch;
   return record;
 }
@@ -58,6 +59,21 @@ TEST_CASE("markdown: one line a problem, one column a variant, the fields that v
   CHECK(text.find("| batch | cuda.flash\\_sm80 | cuda.other |\n| ---: | ---: | ---: |\n") != std::string::npos);
   CHECK(text.find("| 1 | 80.0 us, 50.0 TFLOP/s | 40.0 us, 50.0 TFLOP/s, **2.00x** |\n") != std::string::npos);
   CHECK(text.find("| 8 | 80.0 us, 50.0 TFLOP/s | unsupported |\n") != std::string::npos);
+}
+
+TEST_CASE("markdown: what makes a time less sure stands behind it", "[results][markdown]") {
+  NamedResults results = sample_results();
+  Json& timing = results.json["rows"][0]["timing"];
+  timing["headline"] = "amortized";
+  timing["amortized"]["cache"] = "warm";
+  timing["isolated"]["samples"] = 3;
+  timing["isolated"]["flags"] = {"few_samples", "clock_moved"};
+  const std::string text = markdown_report({results});
+  INFO(text);
+  CHECK(text.find("| 1 | 80.0 us, 50.0 TFLOP/s (warm, 3 samples, clock\\_moved) | ") != std::string::npos);
+  CHECK(text.find("| 40.0 us, 50.0 TFLOP/s, **2.00x** |\n") != std::string::npos);
+  CHECK(text.find(" In brackets: what was noted while a row was timed.\n") != std::string::npos);
+  CHECK(markdown_report({sample_results()}).find("In brackets") == std::string::npos);
 }
 
 TEST_CASE("markdown: with headline metrics, one line a row and a column for each metric", "[results][markdown]") {

@@ -24,6 +24,7 @@ struct Example {
     record.problem = {{"batch", std::int64_t{8}}, {"seq_len", seq_len}};
     record.status = status;
     record.reason = reason;
+    record.timing->isolated.flags.clear();
     if (status != Status::ok) record.timing.reset();
     if (status != Status::ok) record.rates.reset();
     sweep.operator_name = record.operator_name;
@@ -95,6 +96,46 @@ TEST_CASE("table: without a speed-up there is no column for it, without an inter
   REQUIRE(lines.size() == 3);
   CHECK(lines[1] == "variant             time  +-          rate      ceiling    error  status");
   CHECK(lines[2] == "cuda.flash_sm80  80.0 us   -  50.0 TFLOP/s  7 % compute  3.0e-04  ok");
+}
+
+TEST_CASE("table: what was noted while a row was timed stands beside its status", "[results][table]") {
+  Example example;
+  example.add("a", 512, Status::ok, "");
+  example.add("b", 512, Status::ok, "");
+  IsolatedTiming& timing = example.records.at("b").timing->isolated;
+  timing.samples = 3;
+  timing.flags = {"power_limited", "few_samples"};
+  const auto lines = lines_of(result_table(example.sweep, example.records, false, 0));
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[2].ends_with("  ok"));
+  CHECK(lines[3].ends_with("  ok (power_limited, 3 samples)"));
+}
+
+TEST_CASE("table: a warm cache in a cold sweep is said with a ceiling and without", "[results][table]") {
+  Example example;
+  for (const char* id : {"a", "b", "c"}) example.add(id, 512, Status::ok, "");
+  for (const char* id : {"b", "c"}) {
+    Timing& timing = *example.records.at(id).timing;
+    timing.headline = "amortized";
+    timing.amortized->cache = CacheMode::warm;
+  }
+  example.records.at("c").rates->fraction_of_ceiling.reset();
+  const std::string text = result_table(example.sweep, example.records, false, 0);
+  INFO(text);
+  const auto lines = lines_of(text);
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[2].find("warm") == std::string::npos);
+  CHECK(lines[3].find("  7 % compute, warm  ") != std::string::npos);
+  CHECK(lines[4].find("  warm cache  ") != std::string::npos);
+}
+
+TEST_CASE("table: in a warm sweep every cache is warm, and a ceiling stands alone", "[results][table]") {
+  Example example;
+  example.add("a", 512, Status::ok, "");
+  example.records.at("a").timing->isolated.cache = CacheMode::warm;
+  const auto lines = lines_of(result_table(example.sweep, example.records, false, 0));
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[2].find("7 % compute  ") != std::string::npos);
 }
 
 TEST_CASE("table: the metrics of a simulation come first, and columns that it leaves empty go", "[results][table]") {

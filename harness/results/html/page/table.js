@@ -40,7 +40,8 @@ class RowTable {
     const keyOf = (line) => {
       const cell = line.cells[column];
       if (!cell || cell.colSpan > 1 || cell.textContent === '-') return null;
-      return cell.dataset.v === undefined ? cell.textContent : Number(cell.dataset.v);
+      if (cell.dataset.v !== undefined) return Number(cell.dataset.v);
+      return cell.classList.contains('n') ? null : cell.textContent;
     };
     const compare = (a, b) => (typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b)));
     const keyed = this.lines.map((line) => ({line, key: keyOf(line)}));

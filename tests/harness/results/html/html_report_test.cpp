@@ -123,6 +123,24 @@ TEST_CASE("html report: a row that failed stands in the table with its reason, a
   CHECK(line.find("data-v") == std::string::npos);
 }
 
+TEST_CASE("html report: what makes a time less sure stands beside the row's status and ceiling", "[results][html]") {
+  NamedResults results = hostile_results();
+  Json& first = results.json["rows"][0]["timing"];
+  first["isolated"]["samples"] = 1;
+  first["isolated"]["flags"] = {"few_samples", "<b>"};
+  for (const int i : {0, 1}) {
+    Json& timing = results.json["rows"][i]["timing"];
+    timing["headline"] = "amortized";
+    timing["amortized"]["cache"] = "warm";
+  }
+  results.json["rows"][1]["rates"]["fraction_of_ceiling"] = nullptr;
+  const std::string page = html_report({results}, kBare);
+  CHECK(html_fault(page) == "");
+  CHECK(page.find("<span class=\"status ok\">\u2713 ok (1 sample, &lt;b&gt;)</span>") != std::string::npos);
+  CHECK(page.find(">7 % compute, warm</td>") != std::string::npos);
+  CHECK(page.find(">warm cache</td>") != std::string::npos);
+}
+
 TEST_CASE("html report: the answer gives the median speed-up and its range", "[results][html]") {
   const std::string page = html_report({hostile_results()}, kBare);
   CHECK(page.find("<p class=\"figure\">2.00\u00d7</p>") != std::string::npos);
