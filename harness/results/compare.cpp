@@ -12,6 +12,7 @@
 #include "harness/results/record_json.hpp"
 #include "harness/results/results_file.hpp"
 #include "harness/results/shown_fields.hpp"
+#include "harness/results/shown_provenance.hpp"
 #include "harness/results/status.hpp"
 
 namespace inferometer {
@@ -72,6 +73,14 @@ std::vector<std::string> host_differences(const Json& base, const Json& now) {
   return differences;
 }
 
+ComparedProgram program_of(const Json& results) {
+  const Json program = member(results.at("environment"), "program");
+  ComparedProgram one{.commit = {}, .kernels_sha256 = text_from(member(program, "kernels_sha256"))};
+  if (member(program, "git_commit").is_string() && member(program, "git_dirty").is_boolean())
+    one.commit = shown_commit(program);
+  return one;
+}
+
 double noise_floor(const Json& results) {
   const Json ratio = member(member(results.at("environment"), "noise"), "repeat_ratio");
   return ratio.is_number() ? ratio.get<double>() : 0;
@@ -93,6 +102,25 @@ std::optional<double> log_half_width(const Timing& timing) {
   const IsolatedTiming& one = timing.isolated;
   if (!one.ci_low_ns || !one.ci_high_ns || *one.ci_low_ns <= 0) return std::nullopt;
   return std::log(*one.ci_high_ns / *one.ci_low_ns) / 2;
+}
+
+// Why a time has no interval; empty where it has one.
+std::string no_interval(const std::string& where, const Timing& timing) {
+  if (log_half_width(timing)) return {};
+  const int samples = timing.isolated.samples;
+  return where + " has " + std::to_string(samples) + (samples == 1 ? " sample" : " samples") +
+         ", too few for an interval";
+}
+
+std::string suspicion(const std::string& where, const Record& record) {
+  return record.status == Status::suspect ? where + " is suspect: " + record.reason : "";
+}
+
+std::string joined(std::initializer_list<std::string> sentences) {
+  std::string text;
+  for (const std::string& sentence : sentences)
+    if (!sentence.empty()) text += (text.empty() ? "" : "; ") + sentence;
+  return text;
 }
 
 Verdict verdict_of(double low, double high, double threshold) {
@@ -135,10 +163,19 @@ ComparedRow compare_records(const Record& base, const Record& now, double thresh
   row.now = now;
   if (!now.timing) {
     row.verdict = Verdict::failed;
-  } else if (!base.timing) {
+    row.reason = now.reason;
+    return row;
+  }
+  const std::string now_suspicion = suspicion("the new row", now);
+  if (!base.timing) {
     row.verdict = Verdict::added;
+    row.reason = now_suspicion;
   } else if (same_cache(*base.timing, *now.timing)) {
     compare_times(row, threshold, noise);
+    row.reason = joined({no_interval("the base row", *base.timing), no_interval("the new row", *now.timing),
+                         suspicion("the base row", base), now_suspicion});
+  } else {
+    row.reason = "measured with another state of the cache, or other rests";
   }
   return row;
 }
@@ -147,6 +184,8 @@ Comparison compare_results(const Json& base, const Json& now, double threshold) 
   require_results(base);
   require_results(now);
   Comparison comparison;
+  comparison.base = program_of(base);
+  comparison.now = program_of(now);
   comparison.threshold = threshold;
   comparison.noise_floor = std::max(noise_floor(base), noise_floor(now));
   std::vector<Record> base_rows = records_of(base);

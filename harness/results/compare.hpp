@@ -33,12 +33,21 @@ struct ComparedRow {
   std::optional<double> ratio;
   std::optional<double> ratio_low;
   std::optional<double> ratio_high;
+  std::string reason;  // why it failed or has no interval, and whose time is suspect
+};
+
+// What measured a file; empty where the file does not say.
+struct ComparedProgram {
+  std::string commit;          // "0123456789 with changes"
+  std::string kernels_sha256;  // of every file of the kernels
 };
 
 struct Comparison {
   // Why the files say nothing of each other: another device, other clocks, times of another cache state. Empty if they
   // do.
   std::vector<std::string> obstacles;
+  ComparedProgram base;
+  ComparedProgram now;
   std::vector<std::string> host_differences;  // why rows have the verdict other_host
   double threshold = 0;                       // changes up to this ratio - 1 do not count
   double noise_floor = 0;         // how far two runs of the same kernel differed in either file, as a ratio - 1

@@ -20,7 +20,9 @@ constexpr std::array kOrder{Verdict::slower, Verdict::failed, Verdict::missing, 
                             Verdict::faster, Verdict::added,  Verdict::other_host, Verdict::same};
 
 // The sentences above the table and the counts below it say all that there is to say.
-bool said_in_counts(Verdict verdict) { return verdict == Verdict::same || verdict == Verdict::other_host; }
+bool said_in_counts(const ComparedRow& row) {
+  return row.reason.empty() && (row.verdict == Verdict::same || row.verdict == Verdict::other_host);
+}
 
 const Record& any_record(const ComparedRow& row) { return row.now ? *row.now : *row.base; }
 
@@ -58,7 +60,22 @@ Cells cells_of(const ComparedRow& row, const std::vector<std::string>& varying) 
           time_or_status(row.base, compared ? row.base_ns : own_time(row.base)),
           time_or_status(row.now, compared ? row.now_ns : own_time(row.now)),
           ratio,
-          row.verdict == Verdict::failed ? row.now->reason : ""};
+          row.reason};
+}
+
+// "Base: commit 0123456789; new: commit 9876543210; their kernels differ: kernels_sha256 012345678901 and
+// 109876543210."
+std::string programs(const ComparedProgram& base, const ComparedProgram& now) {
+  constexpr std::size_t kDigits = 12;
+  if (base.commit.empty() && now.commit.empty()) return {};
+  const auto commit = [](const ComparedProgram& program) {
+    return program.commit.empty() ? "unknown" : program.commit;
+  };
+  std::string text = "Base: commit " + commit(base) + "; new: commit " + commit(now);
+  if (!base.kernels_sha256.empty() && !now.kernels_sha256.empty() && base.kernels_sha256 != now.kernels_sha256)
+    text += "; their kernels differ: kernels_sha256 " + base.kernels_sha256.substr(0, kDigits) + " and " +
+            now.kernels_sha256.substr(0, kDigits);
+  return text + ".\n";
 }
 
 std::string counts(const Comparison& comparison) {
@@ -80,6 +97,7 @@ std::string comparison_text(const Comparison& comparison, const CompareText& how
   if (!comparison.obstacles.empty()) return text;
   text += "New time over base time, 95 % interval; threshold " + formatted("%.1f %%", 100 * comparison.threshold) +
           ", noise floor " + formatted("%.1f %%", 100 * comparison.noise_floor) + ".\n";
+  text += programs(comparison.base, comparison.now);
   for (const std::string& difference : comparison.host_differences)
     text += "Rows on the CPU are not compared: " + difference + ".\n";
   if (how.markdown) text += "\n";
@@ -93,7 +111,7 @@ std::string comparison_text(const Comparison& comparison, const CompareText& how
   std::vector<Cells> lines;
   for (const Verdict verdict : kOrder)
     for (const ComparedRow& row : comparison.rows)
-      if (row.verdict == verdict && (how.all_rows || !said_in_counts(verdict))) lines.push_back(cells_of(row, varying));
+      if (row.verdict == verdict && (how.all_rows || !said_in_counts(row))) lines.push_back(cells_of(row, varying));
   if (!lines.empty()) {
     if (how.markdown) {
       text += markdown_table_header(header);

@@ -85,7 +85,42 @@ TEST_CASE("compare: below six samples nothing can be told", "[results][compare]"
   Record few = timed(1, 300);
   few.timing->isolated.ci_low_ns.reset();
   few.timing->isolated.ci_high_ns.reset();
+  few.timing->isolated.samples = 3;
   CHECK(one_verdict(timed(1, 100), few) == Verdict::noisy);
+  const auto text = [](const Record& base, const Record& now) {
+    return comparison_text(compare_results(results({base}), results({now}), 0.05), {});
+  };
+  CHECK(contains(text(timed(1, 100), few), "  the new row has 3 samples, too few for an interval\n"));
+  CHECK(contains(text(few, timed(1, 100)), "  the base row has 3 samples, too few for an interval\n"));
+  CHECK_FALSE(contains(text(timed(1, 100, 0.2), timed(1, 110, 0.2)), "too few"));
+}
+
+TEST_CASE("compare: a row of which one time is suspect says so, whatever its verdict", "[results][compare]") {
+  Record suspect = timed(1, 100);
+  suspect.status = Status::suspect;
+  suspect.reason = "faster than memory";
+  const auto text = [](const Record& base, const Record& now) {
+    return comparison_text(compare_results(results({base}), results({now}), 0.05), {});
+  };
+  CHECK(contains(text(suspect, timed(1, 100)), "the base row is suspect: faster than memory"));
+  CHECK(contains(text(suspect, timed(1, 200)), "the base row is suspect: faster than memory"));
+  CHECK(contains(text(timed(1, 200), suspect), "the new row is suspect: faster than memory"));
+  CHECK_FALSE(contains(text(timed(1, 100), timed(1, 200)), "suspect"));
+}
+
+TEST_CASE("compare: the commits that measured are named, and kernels that differ", "[results][compare]") {
+  Json base = results({timed(1, 100)});
+  Json now = base;
+  CHECK_FALSE(contains(comparison_text(compare_results(base, now, 0.05), {}), "commit"));
+  base["environment"]["program"] = {
+      {"git_commit", "0123456789ab"}, {"git_dirty", false}, {"kernels_sha256", "aaaaaaaaaaaabbbb"}};
+  now["environment"]["program"] = {
+      {"git_commit", "ba9876543210"}, {"git_dirty", true}, {"kernels_sha256", "aaaaaaaaaaaabbbb"}};
+  CHECK(contains(comparison_text(compare_results(base, now, 0.05), {}),
+                 "Base: commit 0123456789; new: commit ba98765432 with changes.\n"));
+  now["environment"]["program"]["kernels_sha256"] = "ccccccccccccdddd";
+  CHECK(contains(comparison_text(compare_results(base, now, 0.05), {}),
+                 "with changes; their kernels differ: kernels_sha256 aaaaaaaaaaaa and cccccccccccc.\n"));
 }
 
 TEST_CASE("compare: ten rows against seven of which one failed: each is named, exit code 3", "[results][compare]") {
