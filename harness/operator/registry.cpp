@@ -23,10 +23,11 @@ std::map<std::string, Variants, std::less<>>& variants() {
   return all;
 }
 
-// Registration runs before main, where nothing could catch an exception.
-[[noreturn]] void abort_registration(const std::string& sentence) {
+// Registration runs before main, where nothing could catch an exception, and destructors may meet what is not made yet.
+[[noreturn]] void refuse_registration(const std::string& sentence) {
   std::fprintf(stderr, "inferometer: registration: %s\n", sentence.c_str());
-  std::abort();
+  constexpr int kWrongUse = 2;  // as of commands: no crash, nothing to debug
+  std::_Exit(kWrongUse);
 }
 
 // Lower-case letters, digits and underscores: safe in globs, in comma-separated lists and in file names.
@@ -44,21 +45,21 @@ bool is_variant_name(std::string_view name) {
 }
 
 void register_operator(Operator op) {
-  if (!is_word(op.name)) abort_registration("operator '" + op.name + "': a name is made of a-z, 0-9 and _");
+  if (!is_word(op.name)) refuse_registration("operator '" + op.name + "': a name is made of a-z, 0-9 and _");
   const std::string name = op.name;
   if (!operators().emplace(name, std::move(op)).second)
-    abort_registration("operator '" + name + "' is registered twice");
+    refuse_registration("operator '" + name + "' is registered twice");
 }
 
 void register_variant(Variant variant) {
   const std::string where = "variant '" + variant.operator_name + "/" + variant.name + "'";
   if (!is_variant_name(variant.name))
-    abort_registration(where + ": a name is '<backend>.<method>', each made of a-z, 0-9 and _");
+    refuse_registration(where + ": a name is '<backend>.<method>', each made of a-z, 0-9 and _");
   if (!variant.not_built.empty())
     variant.unsupported = [reason = variant.not_built](const void*) { return std::optional<std::string>(reason); };
   Variants& of_operator = variants()[variant.operator_name];
   const std::string name = variant.name;
-  if (!of_operator.emplace(name, std::move(variant)).second) abort_registration(where + " is registered twice");
+  if (!of_operator.emplace(name, std::move(variant)).second) refuse_registration(where + " is registered twice");
 }
 
 std::vector<const Operator*> all_operators() {

@@ -71,7 +71,7 @@ struct Variant {
   bool on_gpu() const { return backend() != "cpu"; }
 };
 
-// Aborts at start-up, with the names, when a variant is registered twice or under a name without a backend.
+// Ends the program at start-up with exit code 2, naming what is registered twice or under a name without a backend.
 void register_variant(Variant variant);
 
 template <class Op>
