@@ -45,17 +45,20 @@ std::size_t input_bytes(const std::vector<TensorSpec>& specs) {
   return bytes;
 }
 
-// Before anything of the row is made: what it must hold at once.
-void require_room(const ResolvedRow& row, std::size_t limit_bytes) {
+// Before anything of the row is made: why what it must hold at once does not fit; empty where it does. `limit_name`:
+// the setting that `limit_bytes` comes from, empty for what is free.
+std::string no_room(const ResolvedRow& row, std::size_t limit_bytes, const std::string& limit_name) {
   const auto sum = [](std::size_t a, std::size_t b) { return a + std::min(b, SIZE_MAX - a); };
   std::size_t tensors = 0;
   for (const TensorSpec& spec : row.op->shapes(row.problem.get()))
     tensors = sum(tensors, static_cast<std::size_t>(spec.bytes()));
   const std::size_t workspace = row.variant->workspace_bytes(row.problem.get());
-  if (const std::size_t bytes = sum(tensors, workspace); bytes > limit_bytes)
-    throw OutOfMemory(
-        "tensors of " + std::to_string(tensors) + " bytes and a workspace of " + std::to_string(workspace) + " bytes",
-        bytes, limit_bytes);
+  const std::size_t bytes = sum(tensors, workspace);
+  if (bytes <= limit_bytes) return {};
+  const std::string room = std::to_string(limit_bytes);
+  return "tensors of " + std::to_string(tensors) + " bytes and a workspace of " + std::to_string(workspace) +
+         " bytes: out of memory: asked for " + std::to_string(bytes) + " bytes, " +
+         (limit_name.empty() ? room + " bytes free" : "the limit " + limit_name + " is " + room + " bytes");
 }
 
 void note_memory(const MemoryLedger& ledger, Record& record) {
@@ -120,11 +123,15 @@ RowOutcome RowRunner::run(const SweepRow& sweep_row, const PhaseCallback& phase,
     }
     device = row.variant->on_gpu() ? gpu_ : &host_;
     if (stand_in != nullptr) device = stand_in;
-    const std::size_t limit_bytes =
-        memory_limit(*device, row.variant->on_gpu() ? settings_.limits.device_bytes : settings_.limits.host_bytes);
+    const bool on_gpu = row.variant->on_gpu();
+    const auto& limit = on_gpu ? settings_.limits.device_bytes : settings_.limits.host_bytes;
+    const std::size_t limit_bytes = memory_limit(*device, limit);
     ledger.emplace(*device, limit_bytes);
-    require_room(row, limit_bytes);
-    measure(row, *device, *ledger, phase, record);
+    const char* const limit_name = on_gpu ? "limits.device_bytes" : "limits.host_bytes";
+    if (const std::string reason = no_room(row, limit_bytes, limit == limit_bytes ? limit_name : ""); !reason.empty())
+      fail(record, Status::out_of_memory, reason);
+    else
+      measure(row, *device, *ledger, phase, record);
   } catch (const OutOfMemory& error) {
     fail(record, Status::out_of_memory, error.what());
   } catch (const std::bad_alloc&) {
