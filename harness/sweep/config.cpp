@@ -1,6 +1,7 @@
 #include "harness/sweep/config.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "harness/operator/nearest_word.hpp"
@@ -36,7 +37,13 @@ Setting read_fixed(const std::string& name, const Cursor& value, const Operator&
   return {.name = name, .place = value.place(), .is_list = false, .values = {value.value()}};
 }
 
-Setting read_values(const std::string& name, const Cursor& array, const Operator& op) {
+Setting read_axis(const std::string& name, const Cursor& array, const Operator& op) {
+  require_field(array, name, op);
+  return {.name = name, .place = array.place(), .is_list = true, .values = axis_values(array)};
+}
+
+// Unlike those of an axis, values of a group may repeat: the rows differ in another field.
+Setting read_group_values(const std::string& name, const Cursor& array, const Operator& op) {
   require_field(array, name, op);
   Setting setting{.name = name, .place = array.place(), .is_list = true, .values = {}};
   for (const Cursor& item : array.items(1)) setting.values.push_back(item.value());
@@ -46,7 +53,7 @@ Setting read_values(const std::string& name, const Cursor& array, const Operator
 Dimension read_group(const Cursor& object, const Operator& op) {
   Dimension group;
   for (const auto& [name, values] : object.members()) {
-    group.settings.push_back(read_values(name, values, op));
+    group.settings.push_back(read_group_values(name, values, op));
     const Setting& first = group.settings.front();
     const Setting& last = group.settings.back();
     if (last.values.size() != group.size()) {
@@ -66,7 +73,7 @@ void read_dimensions(const Cursor& root, SweepConfig& config) {
   }
   if (const auto axes = root.find("axes")) {
     for (const auto& [name, value] : axes->members())
-      add_dimension(config.dimensions, {{read_values(name, value, op)}}, op);
+      add_dimension(config.dimensions, {{read_axis(name, value, op)}}, op);
   }
   const auto zip = root.find("zip");
   if (!zip) return;
@@ -105,6 +112,16 @@ const Operator* read_operator(const Cursor& value) {
   std::vector<std::string> known;
   for (const Operator* op : all_operators()) known.push_back(op->name);
   value.fail(unknown_word("operator", name, known));
+}
+
+std::vector<Value> axis_values(const Cursor& array) {
+  std::vector<Value> values;
+  std::set<Value> taken;
+  for (const Cursor& item : array.items(1)) {
+    values.push_back(item.value());
+    if (!taken.insert(values.back()).second) item.fail("the value " + to_string(values.back()) + " is given twice");
+  }
+  return values;
 }
 
 Condition read_condition(const Cursor& value, const Operator& op) {

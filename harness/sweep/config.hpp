@@ -60,6 +60,9 @@ SweepConfig read_config(const Cursor& root, const std::string& path);
 const Operator* read_operator(const Cursor& value);
 Condition read_condition(const Cursor& value, const Operator& op);
 
+// At least one, each once: a value that comes twice is a slip.
+std::vector<Value> axis_values(const Cursor& array);
+
 // Names of variants from names and globs, in the order of the patterns.
 std::vector<std::string> match_variants(const Operator& op, const std::vector<Cursor>& patterns);
 

@@ -63,11 +63,10 @@ bool is_axis(const Json& value, const std::string& name, const Operator& op) {
 void set_field(SweepConfig& config, const std::string& name, const Cursor& value) {
   Setting setting{
       .name = name, .place = value.place(), .is_list = is_axis(value.json(), name, *config.op), .values = {}};
-  if (setting.is_list) {
-    for (const Cursor& item : value.items(1)) setting.values.push_back(item.value());
-  } else {
+  if (setting.is_list)
+    setting.values = axis_values(value);
+  else
     setting.values.push_back(value.value());
-  }
   replace_dimension(config.dimensions, {{std::move(setting)}}, *config.op);
 }
 

@@ -66,7 +66,12 @@ TEST_CASE("expand: conditions may leave out combinations that the operator refus
 }
 
 TEST_CASE("expand: a row that comes up twice is one row", "[sweep]") {
-  CHECK(parsed(R"("axes": {"seq_len": [16, 16, 32]})").rows.size() == 4);
+  CHECK(parsed(R"("zip": [{"seq_len": [16, 16, 32]}])").rows.size() == 4);
+}
+
+TEST_CASE("expand: a value twice in an axis is refused with its place", "[sweep]") {
+  CHECK(refusal_with(R"("axes": {"seq_len": [16, 32, 16]})").ends_with("/axes/seq_len/2: the value 16 is given twice"));
+  CHECK(refusal_with("", {.set = {"seq_len=[16, 16]"}}).ends_with("/1: the value 16 is given twice"));
 }
 
 TEST_CASE("expand: globs choose variants, each once, in the config's order", "[sweep]") {
