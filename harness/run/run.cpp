@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -206,7 +207,9 @@ class Run {
   // take the place of more rows from an earlier one.
   bool write_results() {
     if (measured_ == 0) {
-      say("nothing was measured; " + output_ + " is left as it is");
+      std::error_code unknown;  // then it is not said to be there
+      say("nothing was measured; " + output_ +
+          (std::filesystem::exists(output_, unknown) ? " is left as it is" : " is not written"));
       return true;
     }
     const bool complete = measured_ == sweep_.rows.size();

@@ -189,6 +189,14 @@ TEST_CASE("run: a worker that cannot start ends the run and leaves the old resul
   CHECK(result.err.find("no worker process came up, twice: worker process killed by SIGABRT in phase start") !=
         std::string::npos);
   CHECK(result.out.find("crashed") != std::string::npos);
+  CHECK(result.err.find(output + " is left as it is") != std::string::npos);
   CHECK(read_text(output) == old);
   CHECK_FALSE(std::filesystem::exists(output + "l"));
+
+  const std::string fresh = folder / "fresh.json";
+  const ChildResult first =
+      run_in_child(copy_sweep({{"cpu.right"}}), {.output = fresh}, [] { setenv(kDieAtStart, "1", 1); });
+  INFO(first.err);
+  CHECK(first.err.find("nothing was measured; " + fresh + " is not written") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(fresh));
 }
