@@ -32,7 +32,8 @@ inline bool flash_sm90_favours_short_tiles(const AttentionPrefillProblem& p, std
   return !p.ragged() && rounds_of_queries(128) * 21 < rounds_of_queries(192) * 20;
 }
 
-// head_dim 128; "maxima": the shape that takes them of every block, as problems with a soft cap do (of another day).
+// head_dim 128; "maxima": the shape that takes them of every block, as problems with a soft cap do. It was measured
+// in a run of its own, where clocks may have differed.
 //
 //   keys          full 512     2k     8k   causal 512     1k     2k     4k     8k   64 heads over 8: causal 2k
 //   maxima             486    645    631          309    427    522           614
