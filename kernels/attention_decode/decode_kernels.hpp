@@ -29,4 +29,7 @@ struct DecodeKernelKey {
 template <Dtype kDtype, KvFormat kFormat>
 DecodeKernel find_kernel(const DecodeKernelKey& key);
 
+// flash_decode_new_kernel, for f16, 16 bits, head_dim 64 and 128, which no key has otherwise.
+DecodeKernel find_new_token_kernel(const DecodeKernelKey& key);
+
 }  // namespace inferometer::decode

@@ -94,6 +94,34 @@ Prepared prepare_for(const AttentionDecodeProblem& p, const GpuLimits& gpu) {
   return prepared;
 }
 
+void let_take_shared_memory(const DecodeKernel& kernel, const GpuLimits& gpu) {
+  // Of the function, not of a problem: the most that any problem asks for, so that none takes it from another.
+  const int most_bytes = std::min(kernel.cluster_shared_bytes, static_cast<int>(gpu.block_smem_bytes));
+  INFEROMETER_CUDA_CHECK(
+      cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes));
+  INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(kernel.function, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                              cudaSharedmemCarveoutMaxShared));
+}
+
+void launch_kernel(const AttentionDecodeProblem& p, const Prepared& prepared, const void* function, Stream stream,
+                   void** arguments) {
+  const Plan& plan = prepared.plan;
+  const auto kv_heads = static_cast<unsigned>(p.kv_heads);
+  const auto parts = static_cast<unsigned>(plan.parts);
+  cudaLaunchConfig_t config{};
+  config.gridDim = plan.cluster ? dim3(parts, kv_heads) : dim3(kv_heads, parts);
+  config.gridDim.z = static_cast<unsigned>(p.batch * plan.row_blocks);
+  config.blockDim = dim3(static_cast<unsigned>(prepared.kernel.threads));
+  config.dynamicSmemBytes = static_cast<std::size_t>(prepared.shared_bytes);
+  config.stream = stream;
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {parts, 1, 1};
+  config.attrs = &cluster;
+  config.numAttrs = plan.cluster ? 1 : 0;
+  INFEROMETER_CUDA_CHECK(cudaLaunchKernelExC(&config, function, arguments));
+}
+
 }  // namespace
 
 std::optional<std::string> unsupported_by_gpu(const AttentionDecodeProblem& p) {
@@ -114,35 +142,35 @@ std::shared_ptr<void> prepare_decode(const AttentionDecodeProblem& p, const Atte
                                      Allocator&) {
   const GpuLimits gpu = current_gpu_limits();
   auto prepared = std::make_shared<Prepared>(prepare_for(p, gpu));
-  // Of the function, not of this problem: the most that any problem asks for, so that none takes it from another.
-  const int most_bytes = std::min(prepared->kernel.cluster_shared_bytes, static_cast<int>(gpu.block_smem_bytes));
-  INFEROMETER_CUDA_CHECK(
-      cudaFuncSetAttribute(prepared->kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes));
-  INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(prepared->kernel.function, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                              cudaSharedmemCarveoutMaxShared));
+  let_take_shared_memory(prepared->kernel, gpu);
   return prepared;
 }
 
 void launch_decode(const AttentionDecodeProblem& p, const AttentionDecodeTensors& t, const Launch& launch) {
   const Prepared& prepared = *static_cast<const Prepared*>(launch.state);
-  const Plan& plan = prepared.plan;
-  DecodeArgs args = make_args(p, t, plan, launch.workspace.data());
-
-  const auto kv_heads = static_cast<unsigned>(p.kv_heads);
-  const auto parts = static_cast<unsigned>(plan.parts);
-  cudaLaunchConfig_t config{};
-  config.gridDim = plan.cluster ? dim3(parts, kv_heads) : dim3(kv_heads, parts);
-  config.gridDim.z = static_cast<unsigned>(p.batch * plan.row_blocks);
-  config.blockDim = dim3(static_cast<unsigned>(prepared.kernel.threads));
-  config.dynamicSmemBytes = static_cast<std::size_t>(prepared.shared_bytes);
-  config.stream = launch.stream;
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {parts, 1, 1};
-  config.attrs = &cluster;
-  config.numAttrs = plan.cluster ? 1 : 0;
+  DecodeArgs args = make_args(p, t, prepared.plan, launch.workspace.data());
   std::array<void*, 1> arguments{&args};
-  INFEROMETER_CUDA_CHECK(cudaLaunchKernelExC(&config, prepared.kernel.function, arguments.data()));
+  launch_kernel(p, prepared, prepared.kernel.function, launch.stream, arguments.data());
+}
+
+bool takes_new_tokens(const AttentionDecodeProblem& p) {
+  const bool is_sm90 = current_gpu_limits().clusters;
+  return is_sm90 && p.dtype == Dtype::f16 && p.kv_bits == 16 && p.q_len == 1 &&
+         (p.head_dim == 64 || p.head_dim == 128) && p.q_heads / p.kv_heads <= 16;
+}
+
+void prepare_new_tokens(const Launch& launch) {
+  const auto& key = static_cast<const Prepared*>(launch.state)->plan.kernel;
+  let_take_shared_memory(find_new_token_kernel(key), current_gpu_limits());
+}
+
+void launch_new_tokens(const AttentionDecodeProblem& p, const AttentionDecodeTensors& t, const NewTokens& tokens,
+                       const Launch& launch) {
+  const Prepared& prepared = *static_cast<const Prepared*>(launch.state);
+  DecodeArgs args = make_args(p, t, prepared.plan, launch.workspace.data());
+  NewTokens given = tokens;
+  std::array<void*, 2> arguments{&args, &given};
+  launch_kernel(p, prepared, find_new_token_kernel(prepared.plan.kernel).function, launch.stream, arguments.data());
 }
 
 }  // namespace inferometer::decode

@@ -31,4 +31,12 @@ INFEROMETER_HOST_DEVICE constexpr std::int32_t first_part_key(std::int32_t lengt
   return first <= 0 ? 0 : static_cast<std::int32_t>(first / kPartKeys * kPartKeys);
 }
 
+// Warp of a block whose tile holds the newest key of a sequence of `length` keys, when the block has keys
+// [first_key, end_key) and its warps take tiles in turn; -1: none.
+INFEROMETER_HOST_DEVICE constexpr int newest_key_warp(int first_key, int end_key, int length, int tile_keys,
+                                                      int warps) {
+  if (first_key >= length || end_key != length) return -1;
+  return (length - 1 - first_key) / tile_keys % warps;
+}
+
 }  // namespace inferometer

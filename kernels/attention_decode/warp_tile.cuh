@@ -67,6 +67,18 @@ class WarpTile {
     }
   }
 
+  // As load_queries: pair(row, g) is elements 8 g + 2 (lane % 4) and the next of a row of the block.
+  template <class PairOf>
+  __device__ void take_queries(PairOf pair) {
+#pragma unroll
+    for (int t = 0; t < Shape::kRowTiles; ++t)
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step)
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+          q_[t][step][half] = pair(t * 8 + static_cast<int>(threadIdx.x) % 32 / 4, step * 2 + half);
+  }
+
   // What the bias of raw codes adds to a slice of a score, taken off as its product begins.
   __device__ void measure_bias() {
     if constexpr (Codes::kBiased) {

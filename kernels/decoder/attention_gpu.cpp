@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "kernels/attention_decode/decode_launch.hpp"
+
 namespace inferometer::decoder {
 namespace {
 
@@ -26,6 +28,7 @@ StepAttention::StepAttention(const DecoderShape& shape, const KvPoolShape& pool_
       allocator_(allocator),
       append_(find_variant(KvAppend::kName, kAppendVariant)) {
   if (append_ == nullptr) throw std::runtime_error("decoder: this program has no kv_append/" + kAppendVariant);
+  takes_new_ = decode::takes_new_tokens(decode_problem(1, 1, 1));
   if (config.prompt_attention == PromptAttention::flash) return;
   const AttentionPrefillProblem longest = chunk_problem(std::min(sizes.tokens, sizes.block_size), sizes.block_size);
   materialized_.emplace(kMaterializedVariant, longest, AttentionPrefillTensors{}, stream, allocator);
@@ -68,6 +71,16 @@ void StepAttention::prepare_single(std::int64_t rows, std::int64_t longest) {
   single_.emplace(std::piecewise_construct, std::forward_as_tuple(key),
                   std::forward_as_tuple(kDecodeVariant, decode_problem(rows, key.second, 1), AttentionDecodeTensors{},
                                         stream_, allocator_));
+  if (takes_new_) decode::prepare_new_tokens(single_.at(key).launch(stream_));
+}
+
+void StepAttention::run_new(std::int64_t rows, std::int64_t longest, std::int64_t layer, const StepArrays& inputs,
+                            decode::NewTokens tokens, const AttentionTensors& t, Stream stream) {
+  prepare_single(rows, longest);
+  const auto& single = single_.at({rows, length_bucket(longest)});
+  tokens.k = reinterpret_cast<__half*>(pool_ + pool_shape_.k_at(layer));
+  tokens.v = reinterpret_cast<__half*>(pool_ + pool_shape_.v_at(layer));
+  decode::launch_new_tokens(single.problem(), decode_tensors(0, layer, inputs, t), tokens, single.launch(stream));
 }
 
 void StepAttention::run_single(std::int64_t rows, std::int64_t longest, std::int64_t layer, const StepArrays& inputs,

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "harness/operator/variant.hpp"
+#include "kernels/attention_decode/new_tokens.hpp"
 #include "kernels/decoder/decoder.hpp"
 #include "kernels/decoder/kv_pool.hpp"
 #include "kernels/decoder/operator_launch.hpp"
@@ -39,6 +40,12 @@ class StepAttention {
   void prepare_single(std::int64_t rows, std::int64_t longest);
   void run_single(std::int64_t rows, std::int64_t longest, std::int64_t layer, const StepArrays& inputs,
                   const AttentionTensors& t, Stream stream);
+
+  // Whether single rows may come as the product of q, k and v left them: run_new then stores k and v in the pool, too.
+  bool takes_new() const { return takes_new_; }
+  // As run_single; tokens.k and tokens.v are the pool's, t.q is not read.
+  void run_new(std::int64_t rows, std::int64_t longest, std::int64_t layer, const StepArrays& inputs,
+               decode::NewTokens tokens, const AttentionTensors& t, Stream stream);
 
   // The plan's chunks. `t` begins with their tokens.
   void run_chunks(const StepPlan& plan, std::int64_t layer, const StepArrays& inputs, const AttentionTensors& t,
@@ -73,6 +80,7 @@ class StepAttention {
   std::optional<OperatorLaunch<AttentionPrefill>> chunks_;
   std::optional<OperatorLaunch<AttentionPrefill>> materialized_;  // of the longest chunk; empty: flash
   const Variant* append_;
+  bool takes_new_ = false;
 };
 
 }  // namespace inferometer::decoder

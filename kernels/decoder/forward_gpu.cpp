@@ -35,6 +35,17 @@ ChainShape chain_shape(const DecoderShape& shape) {
           .qkv_rows = static_cast<int>(shape.q_size() + 2 * shape.kv_size())};
 }
 
+// What rope_append would read, for an attention that does its work.
+decode::NewTokens new_tokens(const RopeAppendArgs& rope) {
+  return {.qkv = rope.qkv,
+          .norm = rope.norm,
+          .bias = rope.bias,
+          .q_gain = rope.q_gain,
+          .k_gain = rope.k_gain,
+          .turns = rope.turns,
+          .eps = rope.eps};
+}
+
 // Where a chain finds a matrix.
 const void* elements(const Matrix& matrix) {
   return matrix.bits == 16 ? matrix.weights.get() : packed_weights(matrix.weights).data();
@@ -267,6 +278,11 @@ void DecoderForward::run_attention(const ForwardStep& step, std::int64_t layer, 
                .table = inputs.table,
                .max_blocks = static_cast<std::int32_t>(sizes_.max_blocks),
                .block_size = FastDivide(static_cast<std::uint32_t>(sizes_.block_size))};
+  }
+  if (step.single_rows == step.tokens && attention_.takes_new()) {
+    attention_.run_new(step.single_rows, step.longest_single, layer, inputs, new_tokens(rope),
+                       {.o = attended_.get(), .lse = as<float>(lse_)}, stream);
+    return;
   }
   launch_rope_append(rope, stream);
   if (quantized)

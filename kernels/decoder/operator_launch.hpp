@@ -43,11 +43,17 @@ class OperatorLaunch {
 
   void run(const Tensors& tensors, Stream stream) const { run(problem_, tensors, stream); }
 
-  // For variants that prepare nothing: another problem, with no larger workspace.
-  void run(const Problem& problem, const Tensors& tensors, Stream stream) const {
+  // What run() gives the variant.
+  const Problem& problem() const { return problem_; }
+  Launch launch(Stream stream) const {
     Launch launch = launch_;
     launch.stream = stream;
-    variant_->run(&problem, &tensors, launch);
+    return launch;
+  }
+
+  // For variants that prepare nothing: another problem, with no larger workspace.
+  void run(const Problem& problem, const Tensors& tensors, Stream stream) const {
+    variant_->run(&problem, &tensors, launch(stream));
   }
 
  private:
