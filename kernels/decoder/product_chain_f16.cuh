@@ -13,7 +13,7 @@
 #include "kernels/common/half_ops.cuh"
 #include "kernels/decoder/product_chain.hpp"
 #include "kernels/ptx/bulk_copy.cuh"
-#include "kernels/ptx/ld_shared_wide.cuh"
+#include "kernels/ptx/ld_shared.cuh"
 #include "kernels/ptx/mma.cuh"
 
 namespace inferometer::decoder {

@@ -14,7 +14,7 @@
 #include "kernels/matmul/packing.hpp"
 #include "kernels/matmul/weight_only_fragment.cuh"
 #include "kernels/ptx/bulk_copy.cuh"
-#include "kernels/ptx/ld_shared_wide.cuh"
+#include "kernels/ptx/ld_shared.cuh"
 #include "kernels/ptx/ldmatrix.cuh"
 #include "kernels/ptx/mma.cuh"
 

@@ -88,7 +88,7 @@ class Sm90End<Tile, GatedEnd> {
   __device__ __forceinline__ void put(const Box& box, Sm90Origin, std::uint32_t group, std::uint32_t at,
                                       const float* s) const {
     if constexpr (kTile.has_late_norm()) {
-      const float2 f = load_shared_8b(factors_ + (group * 8 + threadIdx.x % 4 * 2) * 4);
+      const float2 f = load_shared_two_floats(factors_ + (group * 8 + threadIdx.x % 4 * 2) * 4);
       box.put_gated(at, swiglu_pair({s[0] * f.x, s[1] * f.y}, {s[2] * f.x, s[3] * f.y}));
     } else if constexpr (kTile.weights_are_a) {
       box.put_gated(at, swiglu_pair({s[0], s[1]}, {s[2], s[3]}));

@@ -74,7 +74,7 @@ class PartialSums {
 #pragma unroll
       for (std::uint32_t group = 0; group < kMost; ++group) {
         if (group >= count) break;
-        const float4 part = load_shared_16b(place(block, first - first_group() + group));
+        const float4 part = load_shared_four_floats(place(block, first - first_group() + group));
         const auto* const p = reinterpret_cast<const Sum*>(&part);
 #pragma unroll
         for (int i = 0; i < 4; ++i) sums[group][i] += p[i];

@@ -113,7 +113,7 @@ class BoxStore {
     for (std::uint32_t i = 0; i < 16; i += kRowsAtOnce) {
       const std::uint32_t r = first + i;
       const std::uint32_t key = kGated ? r % 8 / 2 : r % 8;
-      const float4 values = load_shared_16b(box_ + r * kRowBytes + (group ^ key) * 16);
+      const float4 values = load_shared_four_floats(box_ + r * kRowBytes + (group ^ key) * 16);
       const std::int64_t token = row + r;
       if (token < args_.m && feature < columns && group < groups / kNarrower)
         *reinterpret_cast<float4*>(y + token * columns) = values;

@@ -22,6 +22,7 @@
 #include "kernels/matmul/weight_only_few_tokens_shape.hpp"
 #include "kernels/matmul/weight_only_fragment.cuh"
 #include "kernels/ptx/cluster.cuh"
+#include "kernels/ptx/ld_shared.cuh"
 #include "kernels/ptx/ldmatrix.cuh"
 #include "kernels/ptx/mma.cuh"
 #include "kernels/ptx/shared_address.cuh"

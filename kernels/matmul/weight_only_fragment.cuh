@@ -11,7 +11,7 @@
 #include "kernels/common/codes.cuh"
 #include "kernels/common/half_ops.cuh"
 #include "kernels/matmul/packing.hpp"
-#include "kernels/ptx/ld_shared_wide.cuh"
+#include "kernels/ptx/ld_shared.cuh"
 
 namespace inferometer {
 

@@ -8,6 +8,7 @@
 #include "kernels/matmul/packing.hpp"
 #include "kernels/matmul/weight_only_fragment.cuh"
 #include "kernels/matmul/weight_only_wgmma_slices.cuh"
+#include "kernels/ptx/ld_shared.cuh"
 #include "kernels/ptx/warpgroup.cuh"
 #include "kernels/ptx/wgmma.cuh"
 

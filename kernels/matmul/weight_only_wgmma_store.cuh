@@ -9,7 +9,7 @@
 #include "kernels/matmul/weight_only_wgmma_shape.hpp"
 #include "kernels/matmul/weight_only_wgmma_slices.cuh"
 #include "kernels/ptx/cluster.cuh"
-#include "kernels/ptx/ld_shared_wide.cuh"
+#include "kernels/ptx/ld_shared.cuh"
 #include "kernels/ptx/mbarrier.cuh"
 #include "kernels/ptx/shared_address.cuh"
 #include "kernels/ptx/stmatrix.cuh"
@@ -135,12 +135,12 @@ __device__ __forceinline__ void share_and_store(const WeightOnlyWgmmaArgs<T>& ar
   const auto add = [&](int slab, std::uint32_t from) {
 #pragma unroll
     for (int i = 0; i < kFloats / 4; ++i) {
-      const uint4 other = load_shared_16b(from + i * 128 * 16);
+      const float4 other = load_shared_four_floats(from + i * 128 * 16);
       float* s = &sums[slab * kFloats + 4 * i];
-      s[0] += __uint_as_float(other.x);
-      s[1] += __uint_as_float(other.y);
-      s[2] += __uint_as_float(other.z);
-      s[3] += __uint_as_float(other.w);
+      s[0] += other.x;
+      s[1] += other.y;
+      s[2] += other.z;
+      s[3] += other.w;
     }
   };
 
