@@ -1,5 +1,11 @@
 // Loads and stores of global memory that other blocks of a running kernel store and load (PTX, sm_70). They go to the
-// L2, and a word is as it was before or as it was after a store.
+// L2, and what one store writes is seen whole or not at all, in no order among stores.
+//
+// decoder/product_chain_exchange.cuh reads with 16 bytes what was written by 4 and by 2. PTX takes a vector for
+// accesses of its elements, so words that were stored as words overlap completely, and its memory model holds for them.
+// A load of a word half of which is stored meanwhile is a mixed-size race, of which the model says nothing. That one
+// rests on the hardware: aligned accesses do not straddle a sector of 32 bytes, and the L2 writes and reads a sector's
+// bytes at once. The reader needs no more: it asks of each element whether it is there, and of no two which came first.
 #pragma once
 
 #include <cstdint>
