@@ -12,7 +12,9 @@
 namespace inferometer::decoder {
 
 // While it lives, launches (or a graph of them) are queued on `stream` of the current device: they come after those of
-// all turns before, whatever their streams. Throws CudaError.
+// all turns before, whatever their streams. A captured turn would order a graph's launches once, when it is made, and
+// none of its runs: each run takes a turn of its own. Throws std::logic_error where `stream` is being captured, and
+// CudaError.
 class ChainTurn {
  public:
   explicit ChainTurn(Stream stream);

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <map>
+#include <stdexcept>
 
 #include "harness/operator/cuda_check.cuh"
 
@@ -30,6 +31,10 @@ ChainTurn::Device& ChainTurn::current_device() {
 // A stream's own work is in order. A new stream may have the handle of one that is gone: whoever takes turns waits for
 // the stream before it goes (~CudaDecoder).
 ChainTurn::ChainTurn(Stream stream) : device_(current_device()), lock_(device_.mutex), stream_(stream) {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  INFEROMETER_CUDA_CHECK(cudaStreamIsCapturing(stream, &capture));
+  if (capture != cudaStreamCaptureStatusNone)
+    throw std::logic_error("ChainTurn: the stream is being captured; take the turn of the stream the graph runs on");
   if (device_.last != stream) INFEROMETER_CUDA_CHECK(cudaStreamWaitEvent(stream, device_.reached, 0));
 }
 

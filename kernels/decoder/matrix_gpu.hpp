@@ -36,7 +36,7 @@ class MatrixProducts {
 
   // Other ends (kernels/matmul/product_ends.hpp), prepared as the plain product is. A gated one, which needs
   // has_gated(): y [m, n / 2]. With has_late_norm() for `m` tokens it may have a norm, and a product may end in a
-  // residual; `end.parts` is filled in.
+  // residual; `end.parts` is filled in. std::invalid_argument otherwise.
   bool has_gated() const { return on_sm90_; }
   bool has_late_norm(const Matrix& matrix, std::int64_t m) const;
   void prepare_gated(const Matrix& matrix, std::int64_t m);

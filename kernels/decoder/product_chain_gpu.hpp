@@ -46,7 +46,8 @@ class ProductChain {
                Allocator& allocator);
 
   // Queues a layer's products; may be captured. In a turn (chain_turn.hpp) of the stream that this, or the graph which
-  // it is captured for, is queued on. Throws CudaError.
+  // it is captured for, is queued on: every run of the graph in one. A graph that runs more than once holds all layers,
+  // or a run would read what the one before has sent. Throws CudaError.
   void run(std::int64_t layer, const ChainLayer& weights, const ChainVectors& vectors, Stream stream) const;
 
   // All exchanges unsent, behind what is queued: for a step that ended, by an error, before its last layer. Otherwise

@@ -14,11 +14,13 @@ namespace inferometer {
 // Whether a product can end in a residual, and a gated one take a norm late: up to 32 tokens.
 bool f16_has_late_norm(const MatmulProblem& p);
 
-// y [m, n / 2]. Throws std::invalid_argument where n is no multiple of 16. `state`: from prepare_gated_f16.
+// y [m, n / 2]. Throws std::invalid_argument where n is no multiple of 16, and for a norm without f16_has_late_norm.
+// `state`: from prepare_gated_f16.
 std::shared_ptr<void> prepare_gated_f16(const MatmulProblem& p);
 void run_gated_f16(const MatmulProblem& p, const MatmulTensors& t, const GatedEnd& end, const Launch& launch);
 
-// For problems with f16_has_late_norm. `end.parts`: f16_residual_parts.
+// For problems with f16_has_late_norm and n that are multiples of 8: std::invalid_argument otherwise. `end.parts`:
+// f16_residual_parts.
 int f16_residual_parts(const MatmulProblem& p);
 std::shared_ptr<void> prepare_residual_f16(const MatmulProblem& p);
 void run_residual_f16(const MatmulProblem& p, const MatmulTensors& t, const ResidualEnd& end, const Launch& launch);

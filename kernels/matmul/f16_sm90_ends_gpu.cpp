@@ -35,6 +35,7 @@ std::shared_ptr<void> prepare_gated_f16(const MatmulProblem& p) {
 }
 
 void run_gated_f16(const MatmulProblem& p, const MatmulTensors& t, const GatedEnd& end, const Launch& launch) {
+  require_late_norm(end.norm.squares == nullptr || f16_has_late_norm(p), p.m);
   const auto& plan = *static_cast<const Sm90Plan*>(launch.state);
   Sm90Product product = product_of(p, t);
   product.gated = true;
@@ -44,7 +45,11 @@ void run_gated_f16(const MatmulProblem& p, const MatmulTensors& t, const GatedEn
 
 int f16_residual_parts(const MatmulProblem& p) { return static_cast<int>((p.n + kPartRows - 1) / kPartRows); }
 
-std::shared_ptr<void> prepare_residual_f16(const MatmulProblem& p) { return prepare(p, &residual_f16_sm90_kernel); }
+std::shared_ptr<void> prepare_residual_f16(const MatmulProblem& p) {
+  require_late_norm(f16_has_late_norm(p), p.m);
+  require_residual_columns(p.n);
+  return prepare(p, &residual_f16_sm90_kernel);
+}
 
 void run_residual_f16(const MatmulProblem& p, const MatmulTensors& t, const ResidualEnd& end, const Launch& launch) {
   const auto& plan = *static_cast<const Sm90Plan*>(launch.state);

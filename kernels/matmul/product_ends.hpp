@@ -25,6 +25,19 @@ inline void require_gated_rows(std::int64_t n) {
     throw std::invalid_argument("a gated product: n must be a multiple of 16, got " + std::to_string(n));
 }
 
+inline void require_residual_columns(std::int64_t n) {
+  if (n % 8 != 0)
+    throw std::invalid_argument("a residual product: n must be a multiple of 8, got " + std::to_string(n));
+}
+
+// `has`: what the product's has_late_norm says. Other kernels would leave a norm out, and have no residual end.
+inline void require_late_norm(bool has, std::int64_t m) {
+  if (!has)
+    throw std::invalid_argument(
+        "a product with a late norm or a residual end: m must be one that has_late_norm allows, got " +
+        std::to_string(m));
+}
+
 // What keeps x = h * gain within f16 before rms(h) is known: `scale`, 1 / rms of h at the norm before, and room for
 // what has grown since. An element of RMSNorm(h) / gain is at most sqrt(hidden), 64 to 128, so rms may grow 32000
 // times; and what is rounded as a subnormal number, 2^-8 of rms or less, errs by 2^-19 of rms.

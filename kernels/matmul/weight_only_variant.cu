@@ -155,7 +155,8 @@ std::shared_ptr<void> replan_weight_only(const MatmulProblem& p, const std::shar
     require_gated_rows(p.n);
     with_bits(p, [&]<int kBits>() { allow_shared_memory<__half, kBits, GatedEnd>(*state); });
   } else {
-    if (!state->plan.few_tokens) throw std::invalid_argument("a residual product: up to 16 tokens");
+    require_late_norm(state->plan.few_tokens, p.m);
+    require_residual_columns(p.n);
     with_bits(p, [&]<int kBits>() { allow_shared_memory<__half, kBits, ResidualEnd>(*state); });
   }
   return state;
@@ -178,6 +179,7 @@ void run_weight_only(const MatmulProblem& p, const MatmulTensors& t, const Launc
 
 void run_weight_only(const MatmulProblem& p, const MatmulTensors& t, const GatedEnd& end, const Launch& on) {
   const State& state = *static_cast<const State*>(on.state);
+  require_late_norm(end.norm.squares == nullptr || state.plan.few_tokens, p.m);
   with_bits(p, [&]<int kBits>() { launch<__half, kBits>(state, p, t, end, on.stream); });
 }
 
