@@ -21,7 +21,6 @@
 #include "kernels/matmul/sm90_launch.hpp"
 #include "kernels/matmul/sm90_plan.hpp"
 #include "kernels/matmul/w8a8_kernels.hpp"
-#include "kernels/matmul/w8a8_output.cuh"
 #include "reference/matmul/problem.hpp"
 
 namespace inferometer {

@@ -6,17 +6,9 @@
 
 #include "kernels/common/half_ops.cuh"
 #include "kernels/matmul/sm90_mainloop.cuh"
+#include "kernels/matmul/w8a8_kernels.hpp"
 
 namespace inferometer {
-
-// A kernel parameter; the same bytes for both derived types.
-template <class T>
-struct OutputScales {
-  const float* of_tokens;  // [m], readable up to an even number
-  const T* of_features;    // [n]
-  std::uint32_t m;
-  std::uint32_t n;
-};
 
 // The output of tiles whose A is W (kWeightsAreA) or X. A tile at the edge has rows past the last: their sums are not
 // stored, and get the last one's scale.
