@@ -45,8 +45,8 @@ class CpuDevice : public Device {
   std::size_t cache_bytes() const override { return cache_bytes_; }
   std::optional<GpuInfo> gpu() const override { return std::nullopt; }
 
-  Timing time(const Run& run, int sets, const MeasureConfig& config) override {
-    return sampler_.time(run, sets, config);
+  Timing time(const Run& run, int sets, const MeasureConfig& config, double launched_seconds) override {
+    return sampler_.time(run, sets, config, launched_seconds);
   }
   Ceilings measure_ceilings() override { return measure_cpu_ceilings(cache_, threads_); }
   Noise measure_noise() override { return sampler_.measure_noise(); }

@@ -55,8 +55,8 @@ bool was_interrupted(std::span<const double> preempted_ns, const IsolatedTiming&
 
 }  // namespace
 
-Timing CpuSampler::time(const Device::Run& run, int sets, const MeasureConfig& config) {
-  warm_up(run, config);
+Timing CpuSampler::time(const Device::Run& run, int sets, const MeasureConfig& config, double launched_seconds) {
+  warm_up(run, config, launched_seconds);
   Timing timing;
   timing.isolated = isolated(run, config);
   timing.amortized = amortized(run, config, config.cache == CacheMode::cold ? sets : 1, timing.isolated.median_ns);
@@ -70,9 +70,10 @@ Timing CpuSampler::time(const Device::Run& run, int sets, const MeasureConfig& c
   return timing;
 }
 
-// Pages, branch predictors, the frequency and OpenMP's team. At least one launch.
-void CpuSampler::warm_up(const Device::Run& run, const MeasureConfig& config) {
+// Pages, branch predictors, the frequency and OpenMP's team. At least one launch, here or before.
+void CpuSampler::warm_up(const Device::Run& run, const MeasureConfig& config, double launched_seconds) {
   const double budget_ns = std::min(kWarmUpSeconds, kWarmUpShare * config.max_seconds) * kNsPerSecond;
+  if (launched_seconds > kLongLaunchSeconds) return;
   const Stopwatch watch;
   do {
     run(0, launch_);
@@ -150,7 +151,7 @@ Noise CpuSampler::measure_noise() {
   const MeasureConfig config{.cache = CacheMode::warm, .min_samples = 30, .max_samples = 30, .max_seconds = 0.1};
   std::vector<double> medians(kRepeats);
   for (double& one : medians) {
-    warm_up(arithmetic, config);
+    warm_up(arithmetic, config, 0);
     one = isolated(arithmetic, config).median_ns;
   }
   std::sort(medians.begin(), medians.end());

@@ -73,9 +73,11 @@ class Device {
   virtual std::size_t cache_bytes() const = 0;  // last-level cache: L2 of a GPU, L3 of a CPU
   virtual std::optional<GpuInfo> gpu() const = 0;
 
-  // Both estimators. `run(set, launch)` launches once with input set `set`, 0 <= set < sets.
+  // Both estimators. `run(set, launch)` launches once with input set `set`, 0 <= set < sets. `launched_seconds`: how
+  // long a launch just before took, its end waited for; a long one was the warm-up. 0: there was none.
   using Run = std::function<void(int set, const Launch& launch)>;
-  virtual Timing time(const Run& run, int sets, const MeasureConfig& config) = 0;
+  Timing time(const Run& run, int sets, const MeasureConfig& config) { return time(run, sets, config, 0); }
+  virtual Timing time(const Run& run, int sets, const MeasureConfig& config, double launched_seconds) = 0;
   virtual Ceilings measure_ceilings() = 0;
   virtual Noise measure_noise() = 0;
 };

@@ -21,7 +21,7 @@ class GpuSampler {
   GpuSampler(const Launch& launch, std::size_t l2_bytes, const Nvml& nvml);
 
   // As Device::time. In cold mode amortized launches rotate over all sets, in warm mode both estimators use set 0.
-  Timing time(const Device::Run& run, int sets, const MeasureConfig& config);
+  Timing time(const Device::Run& run, int sets, const MeasureConfig& config, double launched_seconds);
   Noise measure_noise();
 
   std::size_t pending_bytes() const { return clear_.pending_bytes(); }
@@ -34,7 +34,7 @@ class GpuSampler {
 
   void queue_lead(CacheMode cache);
   Sample take_sample(const Device::Run& run, CacheMode cache);
-  void warm_up(const Device::Run& run, const MeasureConfig& config);
+  void warm_up(const Device::Run& run, const MeasureConfig& config, double launched_seconds);
   IsolatedTiming isolated(const Device::Run& run, const MeasureConfig& config);
   std::optional<AmortizedTiming> amortized(const Device::Run& run, const MeasureConfig& config, int sets,
                                            double launch_ns, const std::optional<LaunchGraph>& one_launch);

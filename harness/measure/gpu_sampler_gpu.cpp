@@ -61,9 +61,13 @@ GpuSampler::Sample GpuSampler::take_sample(const Device::Run& run, CacheMode cac
 }
 
 // Loads the modules, raises the clocks, learns how long the host takes to queue a launch. One launch where that takes
-// longer than all of it may: a replay of a trace lasts for seconds.
-void GpuSampler::warm_up(const Device::Run& run, const MeasureConfig& config) {
+// longer than all of it may, and none where one of that kind came before: a replay of a trace lasts for seconds.
+void GpuSampler::warm_up(const Device::Run& run, const MeasureConfig& config, double launched_seconds) {
   const double budget = std::min(kWarmUpSeconds, kWarmUpShare * config.max_seconds);
+  if (launched_seconds > kLongLaunchSeconds) {
+    host_ns_ = launched_seconds * 1e9;
+    return;
+  }
   const Stopwatch watch;
   run(0, launch_);
   INFEROMETER_CUDA_CHECK(cudaStreamSynchronize(launch_.stream));
@@ -99,8 +103,8 @@ IsolatedTiming GpuSampler::isolated(const Device::Run& run, const MeasureConfig&
   return timing;
 }
 
-Timing GpuSampler::time(const Device::Run& run, int sets, const MeasureConfig& config) {
-  warm_up(run, config);
+Timing GpuSampler::time(const Device::Run& run, int sets, const MeasureConfig& config, double launched_seconds) {
+  warm_up(run, config, launched_seconds);
   Timing timing;
   timing.isolated = isolated(run, config);
   const double empty_ns = empty_pair_ns(config.cache);
@@ -144,9 +148,9 @@ Noise GpuSampler::measure_noise() {
   const MeasureConfig config{.min_samples = 30, .max_samples = 30, .max_seconds = 0.2};
 
   Noise noise;
-  warm_up(empty, config);
+  warm_up(empty, config, 0);
   noise.empty_launch_ns = isolated(empty, config).median_ns;
-  warm_up(read, config);
+  warm_up(read, config, 0);
   std::vector<double> medians(kRepeats);
   for (double& one : medians) one = isolated(read, config).median_ns;
   std::sort(medians.begin(), medians.end());

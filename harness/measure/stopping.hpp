@@ -31,6 +31,9 @@ inline constexpr double kWarmUpShare = 0.1;
 inline constexpr double kIsolatedShare = 0.65;
 inline constexpr double kAmortizedShare = 0.25;
 
+// A launch that takes this long does for the next one all that a warm-up could.
+inline constexpr double kLongLaunchSeconds = 1.0;
+
 // At least one sample. Below six samples no interval has 95 %: there is none, and the flag "few_samples".
 IsolatedTiming summarize(std::span<const double> samples_ns, std::string_view stop_reason, CacheMode cache);
 

@@ -200,7 +200,7 @@ void RowRunner::measure(ResolvedRow& row, Device& device, MemoryLedger& ledger, 
   }
   {
     const Phase measuring(phase, "measure");
-    time(row, device, sets, record);
+    time(row, device, sets, launch_seconds, record);
   }
   {
     const Phase checking(phase, "check");
@@ -212,7 +212,7 @@ void RowRunner::measure(ResolvedRow& row, Device& device, MemoryLedger& ledger, 
 }
 
 void RowRunner::time(const ResolvedRow& row, Device& device, const std::vector<std::unique_ptr<TensorSet>>& sets,
-                     Record& record) const {
+                     double launched_seconds, Record& record) const {
   if (settings_.profiled_launches > 0) {
     const ProfiledPart profiled(row.variant->on_gpu());
     for (int i = 0; i < settings_.profiled_launches; ++i) sets.front()->launch(device.launch());
@@ -220,7 +220,7 @@ void RowRunner::time(const ResolvedRow& row, Device& device, const std::vector<s
     return;
   }
   const auto launch = [&](int set, const Launch& own) { sets[static_cast<std::size_t>(set)]->launch(own); };
-  record.timing = device.time(launch, static_cast<int>(sets.size()), settings_.measure);
+  record.timing = device.time(launch, static_cast<int>(sets.size()), settings_.measure, launched_seconds);
   device.synchronize();
   const bool rotates_out = sets.size() * input_bytes(row.specs) > 2 * device.cache_bytes();
   if (record.timing->amortized)

@@ -56,7 +56,7 @@ class RowRunner {
                                                     std::size_t set_bytes, std::span<std::byte> workspace) const;
   // The measured phase: a timing, or launches for a profiler.
   void time(const ResolvedRow& row, Device& device, const std::vector<std::unique_ptr<TensorSet>>& sets,
-            Record& record) const;
+            double launched_seconds, Record& record) const;
   void add_rates(bool on_gpu, Record& record) const;
   const std::vector<ExpectedSpan>& expected(const ResolvedRow& row, const Inputs& inputs);
 

@@ -185,6 +185,22 @@ TEST_CASE("cpu device: a launch longer than its seconds is timed isolated, a few
   CHECK(launches <= 4);
 }
 
+TEST_CASE("cpu device: a launch of seconds that came just before was the warm-up", "[measure][cpu]") {
+  const auto device = make_cpu_device(1);
+  int launches = 0;
+  const Device::Run run = [&](int, const Launch&) {
+    ++launches;
+    busy_for(30ms);
+  };
+  const MeasureConfig once{.cache = CacheMode::warm, .min_samples = 1, .max_samples = 1, .max_seconds = 0.02};
+  const Timing after_a_long_one = device->time(run, 1, once, 1.5);
+  const int without_warm_up = std::exchange(launches, 0);
+  const Timing after_a_short_one = device->time(run, 1, once, 0.03);
+  CHECK(after_a_long_one.isolated.samples == 1);
+  CHECK(after_a_short_one.isolated.samples == 1);
+  CHECK(launches == without_warm_up + 1);
+}
+
 TEST_CASE("cpu device: it rests before each estimator, and not in the seconds of measuring", "[measure][cpu]") {
   constexpr double kRest = 0.3;
   const auto device = make_cpu_device(1);

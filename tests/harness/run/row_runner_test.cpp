@@ -48,7 +48,7 @@ class FakeGpu : public Device {
     info.sm = 80;
     return info;
   }
-  Timing time(const Run& run, int sets, const MeasureConfig& config) override {
+  Timing time(const Run& run, int sets, const MeasureConfig& config, double /*launched_seconds*/) override {
     sets_timed = sets;
     for (int set = 0; set < sets; ++set) run(set, launch());
     Timing timing;
