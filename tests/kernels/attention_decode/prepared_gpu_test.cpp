@@ -7,6 +7,7 @@
 #include "harness/measure/device.hpp"
 #include "tests/kernels/attention_decode/decode_runs.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/gpu.hpp"
 #include "tests/support/guarded_memory.hpp"
 
 namespace inferometer::test {
@@ -19,10 +20,7 @@ TEST_CASE("decode kernels: a problem runs as prepared although another was prepa
   second.splits = 1;
   const VariantRun alone = run_decode(first);
 
-  std::string reason;
-  const std::unique_ptr<Device> device = make_gpu_device(0, reason);
-  INFO(reason);
-  REQUIRE(device != nullptr);
+  const std::unique_ptr<Device> device = gpu();
   const Operator& op = *find_operator("attention_decode");
   const Variant& variant = *find_variant("attention_decode", "cuda.contiguous");
   const auto problem = op.parse(first.fields());

@@ -14,19 +14,12 @@
 #include "kernels/decoder/decoder.hpp"
 #include "reference/decoder/seeded_weights.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/gpu.hpp"
 #include "tests/support/guarded_memory.hpp"
 
 namespace inferometer::test {
 
 using Tokens = std::vector<TokenId>;
-
-inline std::unique_ptr<Device> decoder_device() {
-  std::string reason;
-  auto device = make_gpu_device(0, reason);
-  INFO(reason);
-  REQUIRE(device != nullptr);
-  return device;
-}
 
 inline Tokens random_tokens(std::int64_t count, std::int64_t vocabulary, std::uint64_t seed) {
   Tokens tokens;
@@ -41,7 +34,7 @@ inline Tokens random_tokens(std::int64_t count, std::int64_t vocabulary, std::ui
 class DecoderRun {
  public:
   DecoderRun(const DecoderWeights& weights, const DecoderConfig& config, std::int64_t sequences)
-      : device_(decoder_device()),
+      : device_(gpu()),
         memory_(*device_),
         decoder_(weights, config, device_->launch().stream, memory_),
         tables_(static_cast<std::size_t>(sequences)) {

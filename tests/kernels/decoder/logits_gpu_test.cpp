@@ -1,5 +1,4 @@
 // The GPU's logits against the equations, on the tiny shape with every switch and width of bits.
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,18 +8,13 @@
 #include "reference/decoder/equations.hpp"
 #include "tests/kernels/decoder/decoder_runs.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/gpu.hpp"
+#include "tests/support/rel_l2.hpp"
 
 namespace inferometer::test {
 namespace {
 
 DecoderShape tiny() { return decoder_shape("tiny"); }
-
-double rel_l2(const std::vector<float>& got, const Eigen::RowVectorXd& expected) {
-  double error = 0;
-  for (Eigen::Index i = 0; i < expected.size(); ++i)
-    error += std::pow(static_cast<double>(got[static_cast<std::size_t>(i)]) - expected[i], 2);
-  return std::sqrt(error / expected.squaredNorm());
-}
 
 // f16 activations: each of the ten tensors between the layers of the tiny shape is rounded by 2^-11 / sqrt(3) of itself
 // on average, which adds up to 1e-3; 4e-3 is four times that. A key or value whose code falls on the other side of a
@@ -81,7 +75,7 @@ TEST_CASE("decoder: logits are those of the equations with quantised weights", "
 // Steps of one token too: their products are those of any number of tokens then, as with weights of 8 bits.
 TEST_CASE("decoder: logits are those of the equations with a size that the chain of products does not take",
           "[decoder][gpu]") {
-  const std::unique_ptr<Device> device = decoder_device();
+  const std::unique_ptr<Device> device = gpu();
   DecoderShape shape = tiny();
   shape.intermediate = 544;
   for (const std::int64_t weight_bits : {16, 4}) {

@@ -17,9 +17,10 @@
 #include "kernels/attention_decode/decode_launch.hpp"
 #include "kernels/decoder/operator_launch.hpp"
 #include "kernels/decoder/rope_append.hpp"
-#include "tests/kernels/decoder/decoder_runs.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/gpu.hpp"
 #include "tests/support/guarded_memory.hpp"
+#include "tests/support/rel_l2.hpp"
 
 namespace inferometer::test {
 namespace {
@@ -52,21 +53,11 @@ struct Results {
   std::vector<float> inverse;
 };
 
-double rel_l2(const Bits& got, const Bits& expected) {
-  double error = 0;
-  double norm = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    error += std::pow(double{f16_value(got[i])} - f16_value(expected[i]), 2);
-    norm += std::pow(double{f16_value(expected[i])}, 2);
-  }
-  return std::sqrt(error / norm);  // NaN for a NaN
-}
-
 class NewTokensRun {
  public:
   explicit NewTokensRun(const Case& c)
       : c_(c),
-        device_(decoder_device()),
+        device_(gpu()),
         memory_(*device_),
         rows_(std::ssize(c.lengths)),
         heads_(c.q_heads + 2 * c.kv_heads),
@@ -277,7 +268,7 @@ void check_case(const Case& c) {
   NewTokensRun run(c);
   const Results expected = run.run(false);
   const Results got = run.run(true);
-  CHECK(rel_l2(got.o, expected.o) < 5e-4);
+  CHECK(rel_l2(got.o, expected.o, &f16_value) < 5e-4);
   for (std::size_t i = 0; i < got.lse.size(); ++i)
     if (!(got.lse[i] == expected.lse[i])) REQUIRE(std::fabs(got.lse[i] - expected.lse[i]) < 5e-3F);
   check_pool(got.k, expected.k, run.slots());

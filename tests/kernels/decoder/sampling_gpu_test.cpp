@@ -12,6 +12,7 @@
 #include "harness/operator/dtype.hpp"
 #include "kernels/decoder/next_token.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/gpu.hpp"
 #include "tests/support/guarded_memory.hpp"
 
 namespace inferometer::test {
@@ -20,8 +21,7 @@ namespace {
 // One row of logits for `rows` rows that differ in their sequences.
 class Sampler {
  public:
-  Sampler(const std::vector<float>& logits, std::int32_t rows)
-      : device_(make_gpu_device(0, reason_)), memory_(*device_), rows_(rows) {
+  Sampler(const std::vector<float>& logits, std::int32_t rows) : device_(gpu()), memory_(*device_), rows_(rows) {
     std::vector<std::uint16_t> bits;
     std::vector<std::int32_t> order(static_cast<std::size_t>(rows));
     std::vector<std::uint64_t> keys;
@@ -75,7 +75,6 @@ class Sampler {
     return next;
   }
 
-  std::string reason_;
   std::unique_ptr<Device> device_;
   GuardedMemory memory_;
   std::int32_t rows_;

@@ -7,6 +7,7 @@
 #include "harness/operator/generate.hpp"
 #include "tests/kernels/kv_append/append_runs.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/gpu.hpp"
 
 namespace inferometer::test {
 namespace {
@@ -94,8 +95,6 @@ class HugePool {
  public:
   HugePool(const AppendCase& c, std::int64_t blocks, std::vector<std::int32_t> table)
       : op_(*find_operator("kv_append")), problem_(op_.parse(fields_of(c))), specs_(op_.tensors(problem_.get())) {
-    std::string reason;
-    device_ = make_gpu_device(0, reason);
     for (std::size_t i = 0; i < specs_.size(); ++i) {
       TensorSpec& spec = specs_[i];
       if (spec.name == "block_table") spec.source = table;
@@ -140,7 +139,7 @@ class HugePool {
   const Operator& op_;
   std::shared_ptr<const void> problem_;
   std::vector<TensorSpec> specs_;
-  std::unique_ptr<Device> device_;
+  std::unique_ptr<Device> device_ = gpu();
   std::vector<std::shared_ptr<void>> memory_;
   std::vector<void*> pointers_;
 };

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,15 +15,9 @@
 #include "harness/operator/fields.hpp"
 #include "harness/operator/registry.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/gpu.hpp"
 
 namespace inferometer::test {
-
-inline std::unique_ptr<Device> gpu() {
-  std::string reason;
-  std::unique_ptr<Device> device = make_gpu_device(0, reason);
-  if (device == nullptr) throw std::runtime_error(reason);
-  return device;
-}
 
 // One variant with tensors, workspace and stream of its own, launched as often as a test likes.
 class PreparedMatmul {

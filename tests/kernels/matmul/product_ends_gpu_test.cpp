@@ -19,8 +19,8 @@
 #include "kernels/matmul/sm90_launch.hpp"
 #include "kernels/matmul/sm90_plan.hpp"
 #include "kernels/matmul/sm90_tile_table.hpp"
-#include "tests/kernels/decoder/decoder_runs.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/gpu.hpp"
 #include "tests/support/guarded_memory.hpp"
 
 namespace inferometer::test {
@@ -32,7 +32,7 @@ constexpr float kEps = 1e-5F;
 // Tensors in guarded memory, and their values on the host.
 class Tensors {
  public:
-  Tensors() : device_(decoder_device()), memory_(*device_) {}
+  Tensors() : device_(gpu()), memory_(*device_) {}
   ~Tensors() { CHECK(memory_.violations() == std::vector<std::string>()); }
   Tensors(const Tensors&) = delete;
   Tensors& operator=(const Tensors&) = delete;
@@ -278,6 +278,30 @@ TEMPLATE_TEST_CASE_SIG("product ends: a residual is added to, and leaves what it
         }
       }
   CHECK(any);
+}
+
+TEST_CASE("product ends: what no kernel has is refused before a launch", "[matmul][decoder][gpu]") {
+  if (!current_gpu_limits().clusters) return;
+  const std::string late =
+      "a product with a late norm or a residual end: m must be one that has_late_norm allows, got ";
+  for (const std::int64_t bits : {16, 8, 4}) {
+    INFO("bits " << bits);
+    Tensors tensors;
+    const std::int64_t many = bits == 16 ? 33 : 17;
+    Product product(tensors, many, 304, 520, bits);
+    REQUIRE_FALSE(product.products.has_late_norm(product.matrix, many));
+    const Norm norm(tensors, many, 48);
+    void* const y = tensors.empty(many * 304);
+    CHECK_THROWS_WITH(product.products.run_gated(product.matrix, product.x, y, many, norm.norm, tensors.stream()),
+                      late + std::to_string(many));
+    CHECK_THROWS_WITH(product.products.prepare_residual(product.matrix, many), late + std::to_string(many));
+    Product ragged(tensors, 1, 12, 520, bits);
+    REQUIRE(ragged.products.has_late_norm(ragged.matrix, 1));
+    CHECK_THROWS_WITH(ragged.products.prepare_residual(ragged.matrix, 1),
+                      "a residual product: n must be a multiple of 8, got 12");
+    CHECK_THROWS_WITH(ragged.products.prepare_gated(ragged.matrix, 1),
+                      "a gated product: n must be a multiple of 16, got 12");
+  }
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,16 +19,10 @@
 #include "kernels/matmul/sm90_plan.hpp"
 #include "kernels/matmul/sm90_tile_table.hpp"
 #include "tests/kernels/matmul/matmul_problem.hpp"
+#include "tests/support/gpu.hpp"
 
 namespace inferometer::test {
 namespace {
-
-std::unique_ptr<Device> gpu() {
-  std::string reason;
-  std::unique_ptr<Device> device = make_gpu_device(0, reason);
-  if (device == nullptr) throw std::runtime_error(reason);
-  return device;
-}
 
 // Inputs of one problem, filled as run_matmul fills them, and a Y.
 class Operands {

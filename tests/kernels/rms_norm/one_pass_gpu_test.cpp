@@ -7,6 +7,7 @@
 #include "harness/measure/device.hpp"
 #include "harness/operator/dtype.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/gpu.hpp"
 #include "tests/support/run_variant.hpp"
 #include "tests/support/tensor_named.hpp"
 
@@ -157,9 +158,7 @@ TEST_CASE("rms_norm kernel: rows past 2^32 elements are the right ones", kTags) 
   const std::int64_t hidden = 4096;
   const auto problem = op.parse(fields_of({.rows = (std::int64_t{1} << 32) / hidden + 3, .hidden = hidden}));
   const std::vector<TensorSpec> specs = op.tensors(problem.get());
-  std::string reason;
-  const std::unique_ptr<Device> device = make_gpu_device(0, reason);
-  REQUIRE(device != nullptr);
+  const std::unique_ptr<Device> device = gpu();
   std::vector<std::shared_ptr<void>> memory;
   std::vector<void*> pointers;
   try {
