@@ -12,7 +12,7 @@ SDPA = {"torch.sdpa_math": "math", "torch.sdpa_flash": "flash", "torch.sdpa_effi
         "torch.sdpa_cudnn": "cudnn", "cpu.torch_sdpa_math": "math", "cpu.torch_sdpa_flash": "flash"}
 CHECKS = {"flash": "can_use_flash_attention", "mem_efficient": "can_use_efficient_attention", "cudnn": "can_use_cudnn_attention"}
 PACKAGES = {"flash_attn.v2": "flash_attn", "flash_attn.v3": "flash_attn_interface", "flashinfer.prefill": "flashinfer",
-            "vllm.flash_attn": "vllm"}
+            "flashinfer.decode": "flashinfer", "vllm.flash_attn": "vllm"}
 
 
 def supports(variant, problem):
@@ -30,7 +30,7 @@ def supports(variant, problem):
         return "q_len and kv_len must be positive"
     if variant in SDPA and problem["causal"] and problem["q_len"] != problem["kv_len"]:
         return "a causal mask of PyTorch is top-left aligned: q_len must equal kv_len"
-    if variant == "flashinfer.prefill" and problem["batch"] != 1:
+    if variant.startswith("flashinfer.") and problem["batch"] != 1:
         return f"batch must be 1, got {problem['batch']}"
     if problem["dtype"] == "f32" and not variant.startswith("cpu.") and variant not in ("torch.sdpa_math", "torch.sdpa_efficient"):
         return "dtype must be f16 or bf16, got f32"
@@ -82,7 +82,7 @@ def _flashinfer(module, problem, q, k, v):
     return lambda: module.single_prefill_with_kv_cache(q[0], k[0], v[0], causal=problem["causal"])[None]
 
 
-def _vllm(_, problem, q, k, v):
+def vllm(_, problem, q, k, v):
     """The flash attention that vLLM is shipped with, of the newest version that it has for this GPU."""
     flash = importlib.import_module("vllm.vllm_flash_attn")
     batch, q_len, kv_len = problem["batch"], problem["q_len"], problem["kv_len"]
@@ -93,18 +93,20 @@ def _vllm(_, problem, q, k, v):
     return lambda: flash.flash_attn_varlen_func(**arguments).view_as(q)
 
 
-def _package(variant, problem, q, k, v):
-    module = importlib.import_module(PACKAGES[variant])
-    make = {"flashinfer.prefill": _flashinfer, "vllm.flash_attn": _vllm}.get(variant, _flash_attn)
-    return make(module, problem, q, k, v)
+MAKERS = {"flash_attn.v2": _flash_attn, "flash_attn.v3": _flash_attn, "flashinfer.prefill": _flashinfer, "vllm.flash_attn": vllm}
 
 
 class Attention:
-    def __init__(self, variant, problem, tensors):
+    """`makers`: of each variant of a package, what makes the function that is timed from the package's module."""
+
+    def __init__(self, variant, problem, tensors, makers):
         self.problem, self.tensors = problem, tensors
         self.q, self.k, self.v = (torch_tensors.device(tensors[name]) for name in "qkv")
-        make = _sdpa if variant in SDPA else _package
-        self.compute = make(variant, problem, self.q, self.k, self.v)
+        if variant in SDPA:
+            self.compute = _sdpa(variant, problem, self.q, self.k, self.v)
+        else:
+            module = importlib.import_module(PACKAGES[variant])
+            self.compute = makers[variant](module, problem, self.q, self.k, self.v)
         self.out = None
 
     def launch(self):
@@ -129,4 +131,4 @@ class Attention:
 
 
 def prepare(variant, problem, tensors):
-    return Attention(variant, problem, tensors)
+    return Attention(variant, problem, tensors, MAKERS)

@@ -18,11 +18,12 @@ if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 5):  # grouped heads,
     raise SystemExit
 
 import torch_attention  # noqa: E402
+import torch_decode  # noqa: E402
 import torch_matmul  # noqa: E402
 import torch_packages  # noqa: E402
 import torch_tensors  # noqa: E402
 
-OPERATORS = {"attention_prefill": torch_attention, "matmul": torch_matmul}
+OPERATORS = {"attention_prefill": torch_attention, "attention_decode": torch_decode, "matmul": torch_matmul}
 
 
 def supports(operator, variant, problem):

@@ -15,15 +15,21 @@ PEERS = os.path.join(sys.argv.pop(1), "experiments", "peers")
 ATTENTION = {"batch": 2, "q_heads": 8, "kv_heads": 2, "q_len": 64, "kv_len": 64, "head_dim": 128, "v_head_dim": 0, "causal": True,
              "dtype": "f16", "q_lens": [], "kv_lens": [], "block_size": 0, "k_row_stride": 0, "v_row_stride": 0, "window_left": -1,
              "soft_cap": 0.0}
+DECODE = {"batch": 1, "context": 300, "contexts": [], "q_len": 1, "q_heads": 8, "kv_heads": 2, "head_dim": 128, "block_size": 0,
+          "kv_bits": 16, "kv_format": "integer", "kv_group_size": 0, "k_row_stride": 0, "v_row_stride": 0, "window_left": -1,
+          "soft_cap": 0.0, "splits": 0, "dtype": "f16"}
 MATMUL = {"m": 32, "n": 64, "k": 128, "bits": 16, "activation_bits": 16, "group_size": 0, "symmetric": True, "dtype": "bf16"}
 INT8 = {**MATMUL, "bits": 8, "activation_bits": 8}
 INT4 = {**MATMUL, "bits": 4, "group_size": 128}
 # Python packages as files, each recording what it is called with.
-RECORDER = "calls = []\ndef {0}(*args, **named):\n    calls.append((args, named))\n    return {1}\n"
+FUNCTION = "def {0}(*args, **named):\n    calls.append((args, named))\n    return {1}\n"
+RECORDER = "calls = []\n" + FUNCTION
 STAND_INS = {
-    "flash_attn.py": RECORDER.format("flash_attn_func", "'out'"),
-    "flash_attn_interface.py": RECORDER.format("flash_attn_func", "('out', 'lse')"),
-    "flashinfer.py": RECORDER.format("single_prefill_with_kv_cache", "{None: 'out'}"),
+    "flash_attn.py": RECORDER.format("flash_attn_func", "'out'") + FUNCTION.format("flash_attn_with_kvcache", "'out'"),
+    "flash_attn_interface.py": RECORDER.format("flash_attn_func", "('out', 'lse')")
+    + FUNCTION.format("flash_attn_with_kvcache", "'out'"),
+    "flashinfer.py": RECORDER.format("single_prefill_with_kv_cache", "{None: 'out'}")
+    + FUNCTION.format("single_decode_with_kv_cache", "{(None, None): 'out'}"),
     "vllm/__init__.py": "",
     "vllm/vllm_flash_attn.py": "from unittest.mock import MagicMock\nout = MagicMock()\n"
     + RECORDER.format("flash_attn_varlen_func", "out") + "def is_fa_version_supported(version):\n    return version == 3\n",
@@ -43,6 +49,7 @@ class TorchPeer(unittest.TestCase):
             patch.start()
             self.addCleanup(patch.stop)
         self.attention = importlib.import_module("torch_attention")
+        self.decode = importlib.import_module("torch_decode")
         self.matmul = importlib.import_module("torch_matmul")
         tensors = importlib.import_module("torch_tensors")
         tensors.device = lambda tensor: tensor
@@ -59,6 +66,15 @@ class TorchPeer(unittest.TestCase):
         tensors = {name: mock.MagicMock() for name in "qkv"}
         return self.attention.prepare(variant, {**ATTENTION, **fields}, tensors), tensors
 
+    def decoded(self, variant, **fields):
+        """After one launch: the run, its tensors, and the arguments that the stand-in was called with."""
+        tensors = {name: mock.MagicMock() for name in "qkv"}
+        run = self.decode.prepare(variant, {**DECODE, **fields}, tensors)
+        run.launch()
+        package = self.attention.PACKAGES[variant]
+        (call,) = sys.modules["vllm.vllm_flash_attn" if package == "vllm" else package].calls
+        return run, tensors, call
+
     def test_packages_that_are_not_here_are_unsupported_with_how_to_install_them(self):
         with mock.patch("importlib.util.find_spec", return_value=None):
             for variant, install in (("flash_attn.v2", "pip install flash-attn"), ("flash_attn.v3", "build the folder hopper"),
@@ -72,6 +88,8 @@ class TorchPeer(unittest.TestCase):
             variants = json.load(file)["variants"]
         for variant in variants["attention_prefill"]:
             self.assertIsNone(self.attention.supports(variant, {**ATTENTION, "batch": 1}), variant)
+        for variant in variants["attention_decode"]:
+            self.assertIsNone(self.decode.supports(variant, DECODE), variant)
         problems = {"torch.matmul": MATMUL, "torch.int_mm": INT8, "torch.int4pack_mm": INT4, "vllm.int8": INT8}
         self.assertEqual(set(variants["matmul"]), set(problems))
         for variant, problem in problems.items():
@@ -102,6 +120,56 @@ class TorchPeer(unittest.TestCase):
         self.assertIn("can_use_cudnn_attention says no", self.attention.supports("torch.sdpa_cudnn", ATTENTION))
         del self.torch._weight_int4pack_mm
         self.assertEqual(self.matmul.supports("torch.int4pack_mm", INT4), "torch 2.9.1 has no _weight_int4pack_mm")
+
+    def test_a_decode_problem_that_is_not_one_new_token_over_a_plain_cache_is_refused(self):
+        refused = {
+            ("contexts", (300,)): "sequences must have equal lengths: contexts must be empty",
+            ("q_len", 2): "q_len must be 1, got 2",
+            ("kv_bits", 8): "kv_bits must be 16, got 8",
+            ("splits", 4): "splits must be 0, got 4",
+            ("block_size", 16): "K and V must be contiguous: block_size, k_row_stride and v_row_stride must be 0",
+            ("v_row_stride", 512): "K and V must be contiguous: block_size, k_row_stride and v_row_stride must be 0",
+            ("window_left", 64): "window_left must be -1 and soft_cap 0",
+            ("soft_cap", 30.0): "window_left must be -1 and soft_cap 0",
+            ("dtype", "f32"): "dtype must be f16 or bf16, got f32",
+        }
+        for (field, value), sentence in refused.items():
+            self.assertEqual(self.decode.supports("torch.sdpa_cudnn", {**DECODE, field: value}), sentence)
+        self.install()
+        self.assertEqual(self.decode.supports("flashinfer.decode", {**DECODE, "batch": 2}), "batch must be 1, got 2")
+        # One key: this PyTorch may have no kernel of cuDNN for it, and is asked with the lengths of the problem.
+        self.torch.empty.reset_mock()
+        self.torch.backends.cuda.can_use_cudnn_attention.return_value = False
+        self.assertIn("can_use_cudnn_attention says no", self.decode.supports("torch.sdpa_cudnn", {**DECODE, "context": 1}))
+        self.assertEqual([call.args[0] for call in self.torch.empty.call_args_list], [(1, 1, 8, 128), (1, 1, 2, 128)])
+
+    def test_decode_by_pytorch_is_one_call_without_a_mask_over_views_of_the_cache(self):
+        tensors = {name: mock.MagicMock() for name in "qkv"}
+        self.decode.prepare("torch.sdpa_cudnn", {**DECODE, "batch": 2}, tensors).launch()
+        self.torch.nn.functional.scaled_dot_product_attention.assert_called_once_with(
+            *(tensors[name].transpose.return_value for name in "qkv"), is_causal=False, enable_gqa=True)
+        for tensor in tensors.values():
+            tensor.transpose.assert_called_once_with(1, 2)
+
+    def test_decode_by_flash_attn_takes_the_function_that_cuts_the_context_into_parts(self):
+        self.install()
+        for variant in ("flash_attn.v2", "flash_attn.v3"):
+            run, tensors, call = self.decoded(variant, batch=2)
+            self.assertEqual(run.out, "out")
+            self.assertEqual(call, ((tensors["q"], tensors["k"], tensors["v"]), {}))
+
+    def test_decode_by_flashinfer_is_one_sequence_on_tensor_cores_where_heads_share_keys(self):
+        self.install()
+        run, tensors, call = self.decoded("flashinfer.decode")
+        self.assertEqual(run.out, "out")
+        tensors["q"].__getitem__.assert_called_once_with((0, 0))
+        self.assertEqual(call, ((tensors["q"][0, 0], tensors["k"][0], tensors["v"][0]), {"use_tensor_cores": True}))
+
+    def test_decode_by_vllm_is_its_attention_with_one_query_a_sequence(self):
+        self.install()
+        _, tensors, (_, named) = self.decoded("vllm.flash_attn", batch=2)
+        self.assertEqual((named["max_seqlen_q"], named["max_seqlen_k"], named["causal"]), (1, 300, False))
+        sys.modules["vllm.vllm_flash_attn"].out.view_as.assert_called_once_with(tensors["q"])
 
     def test_an_older_pytorch_is_missing_and_says_which_one_is_needed(self):
         with open(os.path.join(self.packages, "torch.py"), "w") as file:

@@ -13,6 +13,7 @@ cp -- "$project"/experiments/peers/*.py experiments/peers/
 cat >experiments/peers/torch.json <<'JSON'
 {"schema": "inferometer.peer/1", "command": ["python3", "torch_peer.py", "cpu"], "install": "pip install torch", "variants": {
   "attention_prefill": {"cpu.torch_sdpa_math": "matmuls and a softmax", "cpu.torch_sdpa_flash": "tiles"},
+  "attention_decode": {"cpu.torch_sdpa_math": "matmuls and a softmax", "cpu.torch_sdpa_flash": "tiles"},
   "matmul": {"cpu.torch_matmul": "16 bits", "cpu.torch_int_mm": "8 bits", "cpu.torch_int4pack_mm": "4 bits"}}}
 JSON
 measure='"measure": {"cache": "warm", "min_samples": 10, "max_samples": 20, "max_seconds": 0.1}'
@@ -27,6 +28,11 @@ cat >attention.json <<JSON
  "variants": ["cpu.torch_*"], "fixed": {"q_heads": 4, "kv_heads": 2, "head_dim": 64, "seq_len": 100},
  "axes": {"dtype": ["f16", "bf16", "f32"], "causal": [false, true]}, $measure}
 JSON
+cat >decode.json <<JSON
+{"schema": "inferometer.sweep/1", "name": "decode", "question": "Who is right?", "operator": "attention_decode",
+ "variants": ["cpu.torch_*"], "fixed": {"q_heads": 4, "kv_heads": 2, "head_dim": 64, "batch": 3},
+ "axes": {"dtype": ["f16", "bf16", "f32"], "context": [1, 100]}, $measure}
+JSON
 
 # right CONFIG ROWS: so many rows are right, and the others unsupported. A busy machine may leave a time too uncertain.
 right() {
@@ -38,6 +44,7 @@ right() {
 }
 right matmul 24  # each of the six formats fits one variant, in two dtypes at two m
 right attention 12
+right decode 12
 grep -q '"torch": "' matmul.out.json || fail 'versions' 'the rows lack the version of PyTorch'
 
 # Nibbles in the other order are weights in the other order: the judge sees it.
