@@ -17,7 +17,7 @@ case "$*" in
     [ -z "${OLD:-}" ] || echo 'All available test cases:'
     printf '%s\n' "${names[@]}" ;;
   *--list-test-names-only*) printf '%s\n' "${names[@]}"; exit "${#names[@]}" ;;
-  right | 'two\, of \[three\]' | 'a race') ;;
+  right | 'two\, of \[three\]' | 'a race') [ -n "${INFEROMETER_SANITIZER:-}" ] ;;
   wrong) exit 1 ;;
   endless) touch running; sleep 60 ;;
   *) echo "no such case: $*"; exit 3 ;;
@@ -87,6 +87,35 @@ stop told
 told=$(sed -n 's/^sanitize: stopped, logs are in //p' told)
 grep -qE '^memcheck +clean .* right$' "$told/table" || fail 'told' "no table where it says: $(cat told)"
 [ -z "$told" ] || rm -rf -- "$told"
+
+# --done: what another table shows clean is not run again, and counts.
+hash=$(sha256sum bin/gpu_tests | cut -d ' ' -f 1)
+[ "$(head -1 logs/table)" = "program    $hash" ] || fail 'hash' "the table does not begin with the program: $(cat logs/table)"
+expect 1 '^5 of 8 clean, 5 of them earlier$' "$PWD/bin/gpu_tests" --logs again --done logs/table
+[ "$(grep -c ' s  ' again/table)" = 3 ] || fail 'again' "not the three that were not clean: $(cat again/table)"
+ONLY=right CALLS=none expect 0 '^2 of 2 clean, 2 of them earlier$' "$PWD/bin/gpu_tests" --done logs/table
+[ ! -e none ] || fail 'none' "the sanitizer was called: $(cat none)"
+
+# The last table that saw a case end decides; one that saw it stopped says nothing against it.
+printf 'program    %s\nmemcheck   errors       1 s  right\nracecheck  stopped      1 s  right\n' "$hash" >later
+ONLY=right expect 0 '^2 of 2 clean, 1 of them earlier$' "$PWD/bin/gpu_tests" --done logs/table --done later
+ONLY=right expect 0 '^2 of 2 clean, 2 of them earlier$' "$PWD/bin/gpu_tests" --done later --done logs/table
+
+# What takes longest comes first: after 100 s, what no table knows.
+printf 'program    %s\nmemcheck   failed       7 s  wrong\nmemcheck   errors     120 s  two, of [three]\nmemcheck   stopped     30 s  a race\n' "$hash" >durations
+expect 1 '^3 of 4 clean, 0 of them earlier$' "$PWD/bin/gpu_tests" --tools memcheck --jobs 1 --logs ordered --done durations
+order=$(sed -n 's/^memcheck .* s  //p' ordered/table | tr '\n' ';')
+[ "$order" = 'a race;two, of [three];right;wrong;' ] || fail 'order' "$order"
+
+# Tables of another program count only where they are said to be of the same kernels.
+sed "1s/$hash/0123/" logs/table >others
+sed 1d logs/table >nameless
+expect 2 "others is of another program, 0123; this one is $hash" "$PWD/bin/gpu_tests" --done logs/table --done others
+expect 2 'nameless is of a program that it does not name' "$PWD/bin/gpu_tests" --done nameless
+ONLY=right expect 0 '^2 of 2 clean, 2 of them earlier, in 1 of 2 tables by another program said to have the same kernels$' "$PWD/bin/gpu_tests" \
+  --done logs/table --done others --same-kernels
+expect 2 '--same-kernels says something of --done TABLE' "$PWD/bin/gpu_tests" --same-kernels
+expect 2 'absent cannot be read' "$PWD/bin/gpu_tests" --done absent
 
 # A sanitizer that says nothing has checked nothing.
 SILENT=1 expect 1 '^0 of 4 clean$' "$PWD/bin/gpu_tests" --tools memcheck

@@ -2,24 +2,34 @@
 # GPU tests under compute-sanitizer, each case in a process of its own with a limit of time, several beside one another: a case that takes
 # for ever costs itself alone, and the table says which cases have been seen clean and which have not.
 #
-#   tests/support/sanitize.sh GPU_TESTS [--tools memcheck,racecheck] [--jobs N] [--limit SECONDS] [--logs DIR] [TEST SPEC]
+#   tests/support/sanitize.sh GPU_TESTS [--tools memcheck,racecheck] [--jobs N] [--limit SECONDS] [--logs DIR] [--done TABLE]... [--same-kernels] [TEST SPEC]
 #
-# Without a spec, all cases but those tagged [large], whose sizes take a tool far beyond any limit; smaller cases run the same kernels.
+# Without a spec, all cases but those tagged [large], whose sizes take a tool far beyond any limit; smaller cases run the same kernels, and of
+# problems that run the same kernel in the same way the cases take a few (tests/support/sanitizer.hpp).
 #
-# Lines: tool, clean | errors | failed (the test itself) | time limit | stopped | not run, seconds, case; beneath, the first three distinct
-# errors. --logs keeps all that was said, and the table; without it they stay only when the script is stopped. Exit code 0: all clean, 1: not,
-# 2: wrong use.
+# The first line says which program it was, by its SHA-256. Then: tool, clean | errors | failed (the test itself) | time limit | stopped |
+# not run, seconds, case; beneath, the first three distinct errors. --logs keeps all that was said, and the table; without it they stay only
+# when the script is stopped. Exit code 0: all clean, 1: not, 2: wrong use.
+#
+# --done goes on where earlier runs ended: what one of their tables shows clean, and no later one to have errors, is not run again, and what
+# took long there starts first. Tables of another program are refused. --same-kernels takes them: the caller's word that the cases of the
+# same name and the kernels they run are the same, to be given only where the device code has been compared; the last line repeats it.
 set -uo pipefail
 
 usage() { printf 'sanitize: %s\n' "$1" >&2; sed -n '/^#   tests/s/^# *//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
-tools=memcheck,racecheck jobs=4 limit=300 logs='' program='' spec='~[.]~[large]'
+tools=memcheck,racecheck jobs=4 limit=300 logs='' program='' spec='~[.]~[large]' tables=() same_kernels=''
 while [ $# -gt 0 ]; do
   case $1 in
     --tools | --jobs | --limit | --logs)
       [ $# -ge 2 ] || usage "$1 needs a value"
       printf -v "${1#--}" %s "$2"
       shift 2 ;;
+    --done)
+      [ $# -ge 2 ] || usage "$1 needs a value"
+      tables+=("$2")
+      shift 2 ;;
+    --same-kernels) same_kernels=1; shift ;;
     -*) usage "unknown option $1" ;;
     *)
       if [ -z "$program" ]; then program=$1; else spec=$1; fi
@@ -32,9 +42,21 @@ done
 for tool in ${tools//,/ }; do
   case $tool in memcheck | racecheck | initcheck | synccheck) ;; *) usage "--tools: unknown tool '$tool', known are memcheck, racecheck, initcheck, synccheck" ;; esac
 done
+[ -z "$same_kernels" ] || [ ${#tables[@]} -gt 0 ] || usage '--same-kernels says something of --done TABLE, and there is none'
 [ -x "$program" ] || usage "$program is no program"
 command -v compute-sanitizer >/dev/null || PATH=$PATH:/usr/local/cuda/bin
 command -v compute-sanitizer >/dev/null || usage 'compute-sanitizer is not there: it comes with the CUDA Toolkit'
+hash=$(sha256sum <"$program") || exit 2
+hash=${hash%% *}
+others=0  # tables that are not of this program
+for table in "${tables[@]}"; do
+  [ -r "$table" ] || usage "--done: $table cannot be read"
+  of=$(sed -n '1s/^program  *//p' "$table")
+  [ "$of" != "$hash" ] || continue
+  of=${of:+another program, $of}
+  [ -n "$same_kernels" ] || usage "--done: $table is of ${of:-a program that it does not name}; this one is $hash"
+  others=$((others + 1))
+done
 if [ -z "$logs" ]; then
   logs=$(mktemp -d)
   trap 'rm -rf -- "$logs"' EXIT
@@ -85,11 +107,27 @@ one_case() {
   tee -a -- "$logs/table" <<<"$(printf '%-10s %-10s %4d s  %s\n' "$tool" "$result" $(($(date +%s) - start)) "$name"; first_errors "$log")"
 }
 
+# Reads lines of tool, number and case, and writes those that --done leaves, what takes longest first. What has not been seen to end may take
+# 100 s more, the time that a case is to stay within.
+still_to_run() {
+  awk -F '\t' '
+    listed { key = $1 FS $3; if (!(key in clean)) print (key in longest ? longest[key] : 100) FS $0; next }
+    /^[a-z]+ +(clean|errors|failed|time limit|stopped|not run) +[0-9]+ s  / {
+      match($0, / [0-9]+ s  /)
+      key = substr($0, 1, index($0, " ") - 1) FS substr($0, RSTART + RLENGTH)
+      seconds = substr($0, RSTART + 1) + (/^[a-z]+ +(time limit|stopped)/ ? 100 : 0)
+      if (seconds > longest[key]) longest[key] = seconds
+      if (/^[a-z]+ +clean/) clean[key]
+      if (/^[a-z]+ +(errors|failed)/) delete clean[key]
+    }' <(cat -- /dev/null "${tables[@]}") listed=1 - | sort -s -t $'\t' -k 1,1nr | cut -f 2-
+}
+
 # Catch2 3 lists names under --list-tests, version 2 under an option of its own, whose exit code is the count.
 cases=$("$program" "$spec" --list-tests --verbosity quiet 2>/dev/null)
 [ -n "$cases" ] && ! grep -q '^All available\|^Matching' <<<"$cases" || cases=$("$program" "$spec" --list-test-names-only 2>/dev/null)
 [ -n "$cases" ] || usage "no test case of $program matches '$spec'"
 
+export INFEROMETER_SANITIZER=1  # tests leave out repetitions: tests/support/sanitizer.hpp
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}  # the judge of one case must not spin where those of others compute
 stopped=''
 stop() {
@@ -98,19 +136,20 @@ stop() {
   kill $(jobs -rp) 2>/dev/null
 }
 trap stop TERM INT HUP
-number=0
-: >"$logs/table"
-while IFS= read -r name; do
-  number=$((number + 1))
-  for tool in ${tools//,/ }; do
-    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
-    [ -z "$stopped" ] || break 2
-    one_case "$tool" "$number" "$name" &
-  done
-done <<<"$cases"
+tee -- "$logs/table" <<<"program    $hash"
+plan=$(awk -v tools="$tools" '{ n = split(tools, tool, ","); for (i = 1; i <= n; i++) print tool[i] "\t" NR "\t" $0 }' <<<"$cases" | still_to_run)
+while IFS=$'\t' read -r tool number name; do
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+  [ -z "$stopped" ] || break
+  one_case "$tool" "$number" "$name" &
+done < <(printf %s "${plan:+$plan$'\n'}")
 while [ -n "$(jobs -rp)" ]; do wait; done  # a signal ends a wait
-clean=$(grep -c '^[a-z][a-z]* *clean ' -- "$logs/table")
 total=$(($(wc -l <<<"$cases") * $(wc -w <<<"${tools//,/ }")))
-printf '%d of %d clean\n' "$clean" "$total"
+earlier=$((total - $(grep -c . <<<"$plan")))
+clean=$((earlier + $(grep -c '^[a-z][a-z]* *clean ' -- "$logs/table")))
+said=''
+[ -z "$same_kernels" ] || said=", in $others of ${#tables[@]} tables by another program said to have the same kernels"
+[ ${#tables[@]} = 0 ] || said=", $earlier of them earlier$said"
+printf '%d of %d clean%s\n' "$clean" "$total" "$said"
 [ -z "$stopped" ] || printf 'sanitize: stopped, logs are in %s\n' "$logs"
 [ "$clean" = "$total" ]
