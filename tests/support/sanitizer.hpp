@@ -1,0 +1,25 @@
+// What a test leaves out where compute-sanitizer runs it. There a problem takes a hundred times as long, while a tool
+// sees what a kernel does in one problem as in the next of the same kind: loops over many such take fewer.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <initializer_list>
+#include <vector>
+
+namespace inferometer::test {
+
+inline bool under_sanitizer() { return std::getenv("INFEROMETER_SANITIZER") != nullptr; }  // tests/support/sanitize.sh
+
+// How far a loop goes at a time: 1, or `step` under the sanitizer.
+inline std::size_t sanitizer_step(std::size_t step) { return under_sanitizer() ? step : 1; }
+
+// All of the values, or under the sanitizer the first and every `step`-th from there.
+template <class T>
+std::vector<T> thinned(std::initializer_list<T> values, std::size_t step) {
+  std::vector<T> some;
+  for (std::size_t i = 0; i < values.size(); i += sanitizer_step(step)) some.push_back(values.begin()[i]);
+  return some;
+}
+
+}  // namespace inferometer::test
