@@ -14,6 +14,7 @@
 #include "tests/reference/matmul/quantized_problem.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/run_variant.hpp"
+#include "tests/support/sanitizer.hpp"
 
 namespace inferometer::test {
 namespace {
@@ -48,13 +49,13 @@ void check_problem(const MatmulProblem& p, std::uint64_t seed = 1) {
 
 TEMPLATE_TEST_CASE_SIG("matmul int8: every m, n and k around tile edges is right in both types", "[matmul][int8][gpu]",
                        ((std::int64_t n), n), 1, 7, 8, 1440, 1441) {
-  for (const std::int64_t m : {1, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129, 257})
-    for (const std::int64_t k : {16, 144, 4112})
+  for (const std::int64_t m : thinned<std::int64_t>({1, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129, 257}, 5))
+    for (const std::int64_t k : thinned<std::int64_t>({16, 144, 4112}, 2))
       check_problem(int8_problem(m, n, k, (m + n + k) % 2 == 0 ? Dtype::f16 : Dtype::bf16));
 }
 
 TEST_CASE("matmul int8: long k of real models, and tokens longer than a block's registers", "[matmul][int8][gpu]") {
-  for (const std::int64_t k : {29568, 10944, 27392, 32768, 32784, 65552})
+  for (const std::int64_t k : thinned<std::int64_t>({29568, 10944, 27392, 32768, 32784, 65552}, 3))
     for (const std::int64_t m : {1, 17, 129}) check_problem(int8_problem(m, 200, k));
 }
 
@@ -69,9 +70,9 @@ TEST_CASE("matmul int8: random problems are right", "[matmul][int8][gpu]") {
     const double exponent = std::uniform_real_distribution<>(0, std::log2(static_cast<double>(most)))(random);
     return static_cast<std::int64_t>(std::exp2(exponent));
   };
-  for (int i = 0; i < 50; ++i)
+  for (std::uint64_t i = 0; i < 50; i += sanitizer_step(12))
     check_problem(int8_problem(up_to(1500), up_to(5000), 16 * up_to(500), random() % 2 == 0 ? Dtype::f16 : Dtype::bf16),
-                  static_cast<std::uint64_t>(i));
+                  i);
 }
 
 TEST_CASE("matmul int8: all weights in all positions are worth what the layout says", "[matmul][int8][gpu]") {
