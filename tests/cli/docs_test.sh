@@ -44,7 +44,7 @@ for asked in $("$program" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]\+\) 
 options=0
 while IFS= read -r named; do
   page=${named%%:*} option=${named#*:}
-  case $page:$option in CONTRIBUTING.md:--reader | docs/quantize.md:--dtype) continue ;; esac  # the fuzzer's, vLLM's
+  case $page:$option in CONTRIBUTING.md:--reader | CONTRIBUTING.md:--done | docs/quantize.md:--dtype) continue ;; esac  # the fuzzer's, sanitize.sh's, vLLM's
   options=$((options + 1))
   grep -qxF -e "$option" "$work/options" || fail "$page" "no command has the option $option"
 done < <(grep -oE '`[^`]+`' -- "${pages[@]}" | grep -oP '^[^:]+:|(?<![\w-])--[a-z][a-z-]*' | awk '/:$/ {page = $0; next} {print page $0}')
