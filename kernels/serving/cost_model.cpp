@@ -15,7 +15,7 @@ StepLoad load_of(const StepRow& row) {
   return {.sampled = row.samples ? 1 : 0,
           .keys = row.position + tokens,
           .pairs = tokens * row.position + tokens * (tokens + 1) / 2,
-          .has_prompt = tokens > 1};
+          .prompts = tokens > 1 ? 1 : 0};
 }
 
 StepLoad load_of(const StepBatch& batch) {
@@ -25,24 +25,42 @@ StepLoad load_of(const StepBatch& batch) {
     sum.sampled += load.sampled;
     sum.keys += load.keys;
     sum.pairs += load.pairs;
-    sum.has_prompt = sum.has_prompt || load.has_prompt;
+    sum.prompts += load.prompts;
   }
   return sum;
 }
 
+namespace {
+
+// In which no kernel runs.
+double rest_ns(const StepCost& cost, const StepLoad& load) {
+  return cost.step_ns + (load.prompts > 0 ? cost.prompt_step_ns : 0);
+}
+
+double kernels_ns(const StepCost& cost, const StepLoad& load, std::int64_t tokens) {
+  double ns = cost.kernels_ns - (tokens == 1 ? cost.one_token_saved_ns : 0);
+  if (tokens > cost.few_tokens) ns += cost.many_tokens_ns;
+  if (load.prompts > 0) ns += cost.prompt_kernels_ns + cost.prompt_row_ns * static_cast<double>(load.prompts);
+  return ns;
+}
+
+double attention_ns(const StepCost& cost, const StepRow& row) {
+  const StepLoad load = load_of(row);
+  const double reading_ns = cost.key_ns * static_cast<double>(load.keys);
+  return load.prompts == 0 ? reading_ns : std::max(reading_ns, cost.pair_ns * static_cast<double>(load.pairs));
+}
+
+}  // namespace
+
 double step_time_ns(const StepCost& cost, const StepBatch& batch) {
   const StepLoad load = load_of(batch);
-  double attention_ns = 0;
-  for (const StepRow& row : batch.rows) {
-    const StepLoad own = load_of(row);
-    attention_ns +=
-        std::max(cost.key_ns * static_cast<double>(own.keys), cost.pair_ns * static_cast<double>(own.pairs));
-  }
-  const auto tokens = static_cast<double>(batch.tokens + batch.padding_tokens);
+  const std::int64_t all_tokens = batch.tokens + batch.padding_tokens;
+  const auto tokens = static_cast<double>(all_tokens);
+  double sum_ns = rest_ns(cost, load) + kernels_ns(cost, load, all_tokens) + cost.stream_ns * tokens;
+  for (const StepRow& row : batch.rows) sum_ns += attention_ns(cost, row);
   const double arithmetic_ns = cost.token_ns * tokens + cost.sample_ns * static_cast<double>(load.sampled);
-  const double matrices_ns =
-      cost.weights_hidden ? std::max(cost.weights_ns, arithmetic_ns) : cost.weights_ns + arithmetic_ns;
-  return cost.step_ns + (load.has_prompt ? cost.prompt_step_ns : 0) + matrices_ns + attention_ns;
+  return sum_ns +
+         (cost.weights_hidden ? std::max(cost.weights_ns, arithmetic_ns) : std::hypot(cost.weights_ns, arithmetic_ns));
 }
 
 CostModel::CostModel(const StepCost& cost) : cost_(cost) {
@@ -52,9 +70,15 @@ CostModel::CostModel(const StepCost& cost) : cost_(cost) {
   };
   check("step_ns", cost.step_ns);
   check("prompt_step_ns", cost.prompt_step_ns);
+  check("kernels_ns", cost.kernels_ns);
+  check("one_token_saved_ns", cost.one_token_saved_ns);
+  check("many_tokens_ns", cost.many_tokens_ns);
+  check("prompt_kernels_ns", cost.prompt_kernels_ns);
+  check("prompt_row_ns", cost.prompt_row_ns);
   check("weights_ns", cost.weights_ns);
   check("token_ns", cost.token_ns);
   check("sample_ns", cost.sample_ns);
+  check("stream_ns", cost.stream_ns);
   check("key_ns", cost.key_ns);
   check("pair_ns", cost.pair_ns);
   check("host_ns", cost.host_ns);
@@ -68,10 +92,10 @@ StepTime CostModel::step(const StepBatch& batch, std::span<TokenId> next) {
     next[row] = static_cast<TokenId>(stream_key(static_cast<std::uint64_t>(r.sequence), position) >> 33);  // 31 bits
   }
   const double ns = step_time_ns(cost_, batch);
-  const double launches_ns = cost_.step_ns + (load_of(batch).has_prompt ? cost_.prompt_step_ns : 0);
+  const double resting_ns = rest_ns(cost_, load_of(batch));
   return {.ns = std::llround(ns),
-          .busy_ns = std::llround(ns - launches_ns),
-          .host_ns = std::llround(std::min(cost_.host_ns, launches_ns))};
+          .busy_ns = std::llround(ns - resting_ns),
+          .host_ns = std::llround(std::min(cost_.host_ns, resting_ns))};
 }
 
 }  // namespace inferometer

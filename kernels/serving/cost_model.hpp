@@ -12,7 +12,7 @@ struct StepLoad {
   std::int64_t sampled = 0;  // rows that sample
   std::int64_t keys = 0;
   std::int64_t pairs = 0;
-  bool has_prompt = false;  // a row of more than one token
+  std::int64_t prompts = 0;  // rows of more than one token
 };
 StepLoad load_of(const StepRow& row);
 StepLoad load_of(const StepBatch& batch);

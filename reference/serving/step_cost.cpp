@@ -11,18 +11,21 @@ namespace inferometer {
 namespace {
 
 constexpr double kNsPerS = 1e9;
-constexpr std::int64_t kScaleBytes = 2;       // f16
-constexpr std::int64_t kKernelsOfLayer = 10;  // norm, QKV, RoPE with append, attention, O, norm, gate and up, SwiGLU,
-                                              // down; and the merge of split attention
-constexpr std::int64_t kKernelsBeside = 4;    // embedding, norm, head, sampling
+constexpr std::int64_t kScaleBytes = 2;   // f16
+constexpr double kProducts = 4;           // of a layer: QKV; O; gate and up with SwiGLU; down
+constexpr double kNorms = 2;              // of a layer, with more than few_tokens
+constexpr double kKernelsBeside = 3;      // of a step: embedding, the last norm, the greatest logit
+constexpr std::int64_t kNormBytes = 12;   // of a norm's feature: f32 sum read and written, f16 added and left
+constexpr std::int64_t kTurnedBytes = 4;  // of an element of q, k and v: read and written as f16
 
 // By the bits of what is read.
+template <class T>
 struct ByBits {
-  double bits16 = 0;
-  double bits8 = 0;
-  double bits4 = 0;
+  T bits16 = {};
+  T bits8 = {};
+  T bits4 = {};
 
-  double at(std::int64_t bits) const { return bits == 16 ? bits16 : bits == 8 ? bits8 : bits4; }
+  T at(std::int64_t bits) const { return bits == 16 ? bits16 : bits == 8 ? bits8 : bits4; }
 };
 
 struct Machine {
@@ -31,33 +34,57 @@ struct Machine {
   double read_bytes_per_s = 0;
   double f16_flops_per_s = 0;
   // What kernels reach.
-  ByBits weights_bytes_per_s;
-  ByBits kv_bytes_per_s;
-  ByBits matmul_flops_per_s;
-  double flash_flops_per_s = 0;
-  double materialized_flops_per_s = 0;
+  ByBits<double> weights_bytes_per_s;
+  ByBits<double> matmul_flops_per_s;
+  ByBits<double> product_start_ns;
+  ByBits<double> one_token_bytes_per_s;
+  ByBits<std::int64_t> few_tokens;
+  ByBits<double> kv_bytes_per_s;
+  ByBits<double> attention_start_ns;
+  PromptRate flash;
+  PromptRate materialized;
+  PromptRate over_codes;
+  double stream_bytes_per_s = 0;
+  double small_kernel_ns = 0;
   double launch_ns = 0;
-  double graph_launch_ns = 0;
   double host_ns = 0;
 };
 
+// Fits minimise the mean square of the logarithm of modelled over measured times, "in a row" (amortized).
 constexpr std::array kMachines{Machine{
     .name = "h200",
     .read_bytes_per_s = 4.65e12,  // measured: 256 MiB read behind a cleared L2
     .f16_flops_per_s = 989e12,    // dense, on paper
-    // f16: 4096 x 14336 at 1 token takes 30.2 us (results/h200/matmul_f16.json, cublas.f16); 8 and 4 bits: 8192 x 8192
-    // at 1 token 21.8 and 15.8 us, less the 2.9 us of an empty kernel (notes/weight_only_matmul.md).
-    .weights_bytes_per_s = {.bits16 = 3.89e12, .bits8 = 3.76e12, .bits4 = 2.68e12},
-    // 32 sequences of 1024, 32 heads over 8, blocks of 16: results/h200/attention_decode{,_kv8,_kv4}.json.
-    .kv_bytes_per_s = {.bits16 = 3.97e12, .bits8 = 3.26e12, .bits4 = 2.40e12},
-    // f16: 8192^3 under the power limit; 8 and 4 bits: 4096 tokens x 8192 x 8192 in 835 us (the same note).
-    .matmul_flops_per_s = {.bits16 = 690e12, .bits8 = 658e12, .bits4 = 658e12},
-    // Causal, 1024 tokens, head_dim 128: results/h200/attention_prefill.json, cuda.flash_sm80 and cuda.materialized.
-    .flash_flops_per_s = 196e12,
-    .materialized_flops_per_s = 64e12,
-    .launch_ns = 2690,       // an empty kernel between two events
-    .graph_launch_ns = 520,  // a node of a graph that does nothing
-    .host_ns = 20000,        // a step that the host waits for takes 17 to 20 us more (notes/generation.md)
+    // start + sqrt((bytes / rate)^2 + (flops / rate)^2), fitted to results/h200/matmul_bit_width.json: 4096 x 4096,
+    // 14336 x 4096, 4096 x 14336 and 8192 x 8192 at 1 to 4096 tokens, cuda.f16_sm90, w8a16, w4a16. Root mean square of
+    // what is left: 4, 5 and 7 %.
+    .weights_bytes_per_s = {.bits16 = 4.35e12, .bits8 = 4.34e12, .bits4 = 3.87e12},
+    .matmul_flops_per_s = {.bits16 = 810e12, .bits8 = 760e12, .bits4 = 781e12},
+    .product_start_ns = {.bits16 = 4400, .bits8 = 3910, .bits4 = 4220},
+    // The chain of products alone, 32 launches for Llama-3-8B: 3454 and 1316 us, less 19 us of what stood between them
+    // (results/notes/generation.md).
+    .one_token_bytes_per_s = {.bits16 = 4.06e12, .bits4 = 2.86e12},
+    .few_tokens = {.bits16 = 32, .bits8 = 8, .bits4 = 16},  // the decoder's (results/notes/generation.md)
+    // start + bytes / rate, fitted to results/h200/attention_decode{,_kv8,_kv4}.json: cuda.paged, blocks of 16, 32
+    // heads over 8 of 128, 1 to 128 sequences of 128 (KV8, KV4: 1024) to 32768. What is left: 7, 5 and 7 %.
+    .kv_bytes_per_s = {.bits16 = 4.36e12, .bits8 = 4.26e12, .bits4 = 3.52e12},
+    .attention_start_ns = {.bits16 = 3950, .bits8 = 5650, .bits4 = 5750},
+    // The line through causal prompts of 512 and 1024 tokens, head_dim 128, 32 heads over 8:
+    // results/h200/attention_prefill.json, cuda.flash_sm90 and cuda.materialized. 2048 tokens are 3 % above it and 5 %
+    // below.
+    .flash = {.flops_per_s = 628e12, .start_ns = 9450},
+    .materialized = {.flops_per_s = 89e12, .start_ns = 24'000, .each_row = true},
+    // A prompt of 1024 tokens takes 5.0 ms longer over 8 bits, in the kernel that is for single tokens
+    // (results/notes/generation.md): 156 us a layer beside the 23 to 44 us of a flash kernel.
+    .over_codes = {.flops_per_s = 45e12, .start_ns = 5650, .each_row = true},
+    // Fused with an addition, 8192 and 1 tokens of 4096 (results/h200/rms_norm.json).
+    .stream_bytes_per_s = 3.75e12,
+    .small_kernel_ns = 2190,
+    // An empty kernel takes 2.7 us between two events (noise.empty_kernel_ns of results files), as a node of a graph
+    // 0.5. With this, steps of cuda.recompute, which are no graph, are 2 to 5 % too slow
+    // (results/h200/generation.json).
+    .launch_ns = 2200,
+    .host_ns = 25'000,  // steps that the host waits for take 18 to 33 us more than queued ones (commit 99525a0)
 }};
 
 const Machine& machine_of(const ServingProblem& p) {
@@ -89,21 +116,29 @@ MachineRates ceiling_rates(const ServingProblem& p) {
           .head_bytes_per_s = machine.read_bytes_per_s,
           .kv_bytes_per_s = machine.read_bytes_per_s,
           .matmul_flops_per_s = machine.f16_flops_per_s,
-          .attention_flops_per_s = machine.f16_flops_per_s};
+          .prompt_attention = {.flops_per_s = machine.f16_flops_per_s}};
 }
 
 MachineRates achieved_rates(const ServingProblem& p) {
   const Machine& machine = machine_of(p);
-  return {
-      .weights_bytes_per_s = machine.weights_bytes_per_s.at(p.weight_bits),
-      .weights_hidden = p.weight_bits == 16,
-      .head_bytes_per_s = machine.weights_bytes_per_s.bits16,
-      .kv_bytes_per_s = machine.kv_bytes_per_s.at(p.kv_bits),
-      .matmul_flops_per_s = machine.matmul_flops_per_s.at(p.weight_bits),
-      .attention_flops_per_s = p.attention == "flash" ? machine.flash_flops_per_s : machine.materialized_flops_per_s,
-      .launch_ns = p.graphs ? machine.graph_launch_ns : machine.launch_ns,
-      .prompt_launch_ns = machine.launch_ns,
-      .host_ns = machine.host_ns};
+  return {.weights_bytes_per_s = machine.weights_bytes_per_s.at(p.weight_bits),
+          .weights_hidden = false,
+          .head_bytes_per_s = machine.weights_bytes_per_s.bits16,
+          .one_token_bytes_per_s = machine.one_token_bytes_per_s.at(p.weight_bits),
+          .kv_bytes_per_s = machine.kv_bytes_per_s.at(p.kv_bits),
+          .stream_bytes_per_s = machine.stream_bytes_per_s,
+          .matmul_flops_per_s = machine.matmul_flops_per_s.at(p.weight_bits),
+          .prompt_attention = p.kv_bits != 16          ? machine.over_codes
+                              : p.attention == "flash" ? machine.flash
+                                                       : machine.materialized,
+          .product_start_ns = machine.product_start_ns.at(p.weight_bits),
+          .head_start_ns = machine.product_start_ns.bits16,
+          .attention_start_ns = machine.attention_start_ns.at(p.kv_bits),
+          .small_kernel_ns = machine.small_kernel_ns,
+          .few_tokens = machine.few_tokens.at(p.weight_bits),
+          .launch_ns = p.graphs ? 0 : machine.launch_ns,
+          .prompt_launch_ns = machine.launch_ns,
+          .host_ns = machine.host_ns};
 }
 
 std::int64_t layer_weight_bytes(const ServingProblem& p) {
@@ -122,23 +157,40 @@ double pair_flops(const ServingProblem& p) {
   return 4 * static_cast<double>(shape.layers * shape.q_size());
 }
 
-std::int64_t kernels_of_step(const ServingProblem& p) {
-  return decoder_shape(p.model).layers * kKernelsOfLayer + kKernelsBeside;
-}
-
 StepCost step_cost(const ServingProblem& p, const MachineRates& rates) {
-  const auto ns = [](double amount, double per_s) { return kNsPerS * amount / per_s; };
-  const auto kernels = static_cast<double>(kernels_of_step(p));
-  return {.step_ns = rates.host_ns + rates.launch_ns * kernels,
-          .prompt_step_ns = (rates.prompt_launch_ns - rates.launch_ns) * kernels,
-          .weights_ns = ns(static_cast<double>(layer_weight_bytes(p)), rates.weights_bytes_per_s) +
-                        ns(static_cast<double>(head_weight_bytes(p)), rates.head_bytes_per_s),
-          .weights_hidden = rates.weights_hidden,
-          .token_ns = ns(layer_flops(p), rates.matmul_flops_per_s),
-          .sample_ns = ns(head_flops(p), rates.matmul_flops_per_s),
-          .key_ns = ns(static_cast<double>(p.token_bytes()), rates.kv_bytes_per_s),
-          .pair_ns = ns(pair_flops(p), rates.attention_flops_per_s),
-          .host_ns = rates.host_ns};
+  const DecoderShape& shape = decoder_shape(p.model);
+  const auto ns = [](double amount, double per_s) { return per_s > 0 ? kNsPerS * amount / per_s : 0; };
+  const auto layers = static_cast<double>(shape.layers);
+  const auto layer_bytes = static_cast<double>(layer_weight_bytes(p));
+  // Single tokens over 16 bits are turned and stored by the attention; RoPE and the append are two kernels otherwise.
+  const double turning = p.kv_bits == 16 ? 0 : 2;
+  const double prompt_turning = p.kv_bits == 16 ? 1 : 0;  // beside that
+  const double kernels = layers * (kProducts + 1 + turning) + kKernelsBeside + 1;
+  const double prompt_kernels = layers * (kNorms + prompt_turning + 1);
+  const double products_ns = layers * kProducts * rates.product_start_ns;
+  const double one_token_ns = ns(layer_bytes, rates.one_token_bytes_per_s);
+  const double layers_ns = ns(layer_bytes, rates.weights_bytes_per_s);
+  const auto turned = static_cast<double>(shape.q_size() + 2 * shape.kv_size());
+  const PromptRate& prompt = rates.prompt_attention;
+  return {
+      .step_ns = rates.host_ns + rates.launch_ns * kernels,
+      .prompt_step_ns = rates.prompt_launch_ns * (kernels + prompt_kernels) - rates.launch_ns * kernels,
+      .kernels_ns = products_ns + rates.head_start_ns + layers * rates.attention_start_ns +
+                    (layers * turning + kKernelsBeside) * rates.small_kernel_ns,
+      .one_token_saved_ns = one_token_ns > 0 ? std::max(0.0, products_ns + layers_ns - one_token_ns) : 0,
+      .few_tokens = rates.few_tokens,
+      .many_tokens_ns = layers * kNorms * rates.small_kernel_ns,
+      .prompt_kernels_ns = layers * (prompt_turning * rates.small_kernel_ns + (prompt.each_row ? 0 : prompt.start_ns)),
+      .prompt_row_ns = prompt.each_row ? layers * prompt.start_ns : 0,
+      .weights_ns = layers_ns + ns(static_cast<double>(head_weight_bytes(p)), rates.head_bytes_per_s),
+      .weights_hidden = rates.weights_hidden,
+      .token_ns = ns(layer_flops(p), rates.matmul_flops_per_s),
+      .sample_ns = ns(head_flops(p), rates.matmul_flops_per_s),
+      .stream_ns = layers * ns(kNorms * kNormBytes * static_cast<double>(shape.hidden) + kTurnedBytes * turned,
+                               rates.stream_bytes_per_s),
+      .key_ns = ns(static_cast<double>(p.token_bytes()), rates.kv_bytes_per_s),
+      .pair_ns = ns(pair_flops(p), prompt.flops_per_s),
+      .host_ns = rates.host_ns};
 }
 
 }  // namespace inferometer

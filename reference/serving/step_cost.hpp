@@ -1,11 +1,13 @@
 // What a step of a decoder costs on a machine, from its shape: the roofline (Williams, Waterman and Patterson, CACM
 // 2009) of its two parts, one after the other.
 //
-//   matrix products   the longer of reading all weights once, and 2 flops for each weight and token; kernels that
-//                     convert weights of 8 and 4 bits hide neither behind the other: the sum, as an estimate
-//   attention         of each row the longer of reading the keys and values in front of it and its own, and 4 head_dim
-//                     flops for each query head and key that it sees
-//   everything else   launches and the host; norms, RoPE and SwiGLU are in the reach of these
+//   matrix products   reading all weights once, and 2 flops for each weight and token: the longer of the two at the
+//                     ceilings; kernels hide one behind the other in part, for which the root of the sum of their
+//                     squares stands
+//   attention         of each row with one token reading the keys and values in front of it and its own; of longer ones
+//                     the longer of that and 4 head_dim flops for each query head and key that it sees
+//   everything else   what norms and RoPE read and write, the starts and ends of kernels, launches that are no graph,
+//                     and the host
 //
 // With the machine's ceilings that is a least time; with the rates that kernels reach on it, an estimate.
 #pragma once
@@ -19,31 +21,56 @@ namespace inferometer {
 struct ServingProblem;
 
 // Coefficients of a step's time, in ns; finite and not negative. A step of rows takes
-//   step_ns + (prompt_step_ns where a row has more than one token)
-//   + max(weights_ns, token_ns tokens + sample_ns rows that sample)   (their sum without weights_hidden)
-//   + sum over rows of max(key_ns keys, pair_ns pairs)
+//   step_ns + kernels_ns - (one_token_saved_ns where it has one token)
+//   + (many_tokens_ns where it has more than few_tokens)
+//   + (prompt_step_ns + prompt_kernels_ns + prompt_row_ns for each such row, where rows have more than one token)
+//   + max(weights_ns, products)   (the root of the sum of their squares without weights_hidden)
+//     where products = token_ns tokens + sample_ns rows that sample
+//   + stream_ns tokens
+//   + sum over rows of key_ns keys, or max(key_ns keys, pair_ns pairs) with more than one token
 // where a row of n tokens behind p others reads p + n keys and has n p + n (n + 1) / 2 pairs.
 struct StepCost {
-  double step_ns = 0;         // launches, and what the host does between steps
-  double prompt_step_ns = 0;  // beside that: such a step is no graph
-  double weights_ns = 0;      // reading the weights
+  double step_ns = 0;             // launches that are no graph, and what the host does between steps
+  double prompt_step_ns = 0;      // beside that: such a step is no graph
+  double kernels_ns = 0;          // starts and ends of kernels, in which they neither read nor multiply much
+  double one_token_saved_ns = 0;  // of these and of reading weights, by kernels for one token
+  std::int64_t few_tokens = 0;    // up to which norms are part of products
+  double many_tokens_ns = 0;      // the kernels of norms
+  double prompt_kernels_ns = 0;   // those of RoPE and of attention over prompts
+  double prompt_row_ns = 0;       // attention that each prompt launches for itself
+  double weights_ns = 0;          // reading the weights
   bool weights_hidden = true;
   double token_ns = 0;   // arithmetic of a token in the layers' matrices, padding included
   double sample_ns = 0;  // of a row in the head
+  double stream_ns = 0;  // what norms and RoPE read and write of a token
   double key_ns = 0;     // reading a cached token
-  double pair_ns = 0;    // arithmetic of a query with a key
+  double pair_ns = 0;    // arithmetic of a query with a key, in prompts
   double host_ns = 0;    // of step_ns: the host's part, in which nothing is launched
+};
+
+// Attention over prompts.
+struct PromptRate {
+  double flops_per_s = 0;
+  double start_ns = 0;    // of its kernels, once a layer
+  bool each_row = false;  // or once a layer and row
 };
 
 // Rates of a machine.
 struct MachineRates {
-  double weights_bytes_per_s = 0;  // of the layers
-  bool weights_hidden = true;      // reading them behind arithmetic, or the other way round
-  double head_bytes_per_s = 0;     // f16 at any weight_bits
+  double weights_bytes_per_s = 0;    // of the layers
+  bool weights_hidden = true;        // reading them behind arithmetic, or the other way round
+  double head_bytes_per_s = 0;       // f16 at any weight_bits
+  double one_token_bytes_per_s = 0;  // of the layers in one launch each, for one token; 0 where there is none such
   double kv_bytes_per_s = 0;
+  double stream_bytes_per_s = 0;  // of norms and RoPE; 0 where these do not count
   double matmul_flops_per_s = 0;
-  double attention_flops_per_s = 0;
-  double launch_ns = 0;         // of a kernel in a step of single tokens, beyond its work
+  PromptRate prompt_attention;
+  double product_start_ns = 0;  // of a matrix product of the layers
+  double head_start_ns = 0;
+  double attention_start_ns = 0;  // of attention of single tokens
+  double small_kernel_ns = 0;     // a norm, RoPE, a step's first and last kernels: all of one for few tokens
+  std::int64_t few_tokens = 0;
+  double launch_ns = 0;         // of a kernel in a step of single tokens, beyond what it takes in a graph
   double prompt_launch_ns = 0;  // in another step
   double host_ns = 0;           // of a step: scheduling, inputs, outputs
 };
@@ -61,7 +88,6 @@ std::int64_t head_weight_bytes(const ServingProblem& problem);
 double layer_flops(const ServingProblem& problem);  // of a token, in the layers' matrices
 double head_flops(const ServingProblem& problem);   // of a row that samples
 double pair_flops(const ServingProblem& problem);   // attention, of a query with a key
-std::int64_t kernels_of_step(const ServingProblem& problem);
 
 StepCost step_cost(const ServingProblem& problem, const MachineRates& rates);
 

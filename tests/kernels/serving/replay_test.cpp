@@ -71,10 +71,27 @@ TEST_CASE("serving cost model: a step costs by its tokens, the keys they read an
   CHECK(step_time_ns({.step_ns = 100}, batch) == 100);
   CHECK(step_time_ns({.token_ns = 2}, batch) == 20);
   CHECK(step_time_ns({.key_ns = 1}, batch) == 10 + 7);
-  CHECK(step_time_ns({.pair_ns = 1}, batch) == 10 + (3 + 4 + 5 + 6 + 7));
+  CHECK(step_time_ns({.pair_ns = 1}, batch) == 3 + 4 + 5 + 6 + 7);  // single tokens only read
+  CHECK(step_time_ns({.kernels_ns = 50, .one_token_saved_ns = 7}, batch) == 50);
+  CHECK(step_time_ns({.few_tokens = 9, .many_tokens_ns = 3}, batch) == 3);
+  CHECK(step_time_ns({.few_tokens = 10, .many_tokens_ns = 3}, batch) == 0);
+  CHECK(step_time_ns({.prompt_step_ns = 1, .prompt_kernels_ns = 20, .prompt_row_ns = 300}, batch) == 321);
+  CHECK(step_time_ns({.weights_ns = 30, .token_ns = 4}, batch) == 40);
+  CHECK(step_time_ns({.weights_ns = 30, .weights_hidden = false, .token_ns = 4}, batch) == 50);
+
+  StepBatch one;
+  one.rows.push_back(batch.rows.front());
+  one.tokens = 1;
+  CHECK(step_time_ns({.kernels_ns = 50, .one_token_saved_ns = 7}, one) == 43);
+  CHECK(step_time_ns({.prompt_step_ns = 1, .prompt_kernels_ns = 20, .prompt_row_ns = 300}, one) == 0);
 
   std::vector<TokenId> next(2, -7);
   CHECK(CostModel({.step_ns = 1.6}).step(batch, next).ns == 2);
+  const StepTime time =
+      CostModel({.step_ns = 100, .prompt_step_ns = 10, .kernels_ns = 5, .host_ns = 30}).step(batch, next);
+  CHECK(time.ns == 115);
+  CHECK(time.busy_ns == 5);
+  CHECK(time.host_ns == 30);
   CHECK(next[0] >= 0);
   CHECK(next[1] == -7);  // it does not sample
   CHECK_THROWS_AS(CostModel({.token_ns = -1}), ProblemError);
