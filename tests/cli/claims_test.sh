@@ -7,12 +7,13 @@ project=$2
 export INFEROMETER_ROOT=$project
 source "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/expect.sh"
 
-published=("$project"/results/h200/*.json "$project"/results/amd_epyc/*.json)
+without_gpu=("$project"/results/amd_epyc/*.json "$project"/results/intel_xeon/*.json)
+published=("$project"/results/h200/*.json "${without_gpu[@]}")
 expect 0 'flash_attention: holds' claims --from "${published[@]}"
 expect 0 'because +over cuBLAS' claims --from "${published[@]}" --only flash_attention
 expect 0 'NVIDIA H200' claims --only flash_attention --from "${published[@]}"
-expect 0 'paged_attention_cost: not tested here' claims --from "$project"/results/amd_epyc/*.json
-expect 0 '\(simulated\)' claims --from "$project/results/amd_epyc/stack.json" --only stack_throughput
+expect 0 'paged_attention_cost: not tested here' claims --from "${without_gpu[@]}"
+expect 0 '\(simulated\)' claims --from "$project/results/intel_xeon/stack.json" --only stack_throughput
 expect 0 'right  12.41' claims --demonstrations
 expect 0 '^\| log-sum-exp' claims --demonstrations --markdown
 

@@ -30,6 +30,14 @@ std::vector<NamedResults> published(const std::string& device) {
   return files;
 }
 
+// Of machines whose GPU, if any, took no part.
+std::vector<NamedResults> published_without_gpu() {
+  std::vector<NamedResults> files = published("amd_epyc");
+  const std::vector<NamedResults> more = published("intel_xeon");
+  files.insert(files.end(), more.begin(), more.end());
+  return files;
+}
+
 std::map<std::string, JudgedClaim> judged_by(std::vector<NamedResults> files,
                                              const std::vector<NamedResults>& more = {}) {
   files.insert(files.end(), more.begin(), more.end());
@@ -56,7 +64,7 @@ Record served(const std::string& variant, Fields given, double tokens_per_s, dou
 }  // namespace
 
 TEST_CASE("claims: with the published files each of the ten claims has a verdict", "[claims][results]") {
-  const auto judged = judged_by(published("h200"), published("amd_epyc"));
+  const auto judged = judged_by(published("h200"), published_without_gpu());
   CHECK(judged.size() == 10);
   for (const auto& [id, claim] : judged) {
     INFO(id << ": " << claim.reason);
@@ -68,7 +76,7 @@ TEST_CASE("claims: with the published files each of the ten claims has a verdict
 
 TEST_CASE("claims: without files of a GPU its claims are not tested, and the others keep their verdicts",
           "[claims][results]") {
-  const auto judged = judged_by(published("amd_epyc"));
+  const auto judged = judged_by(published_without_gpu());
   for (const char* id : {"flash_attention", "paged_attention_cost", "int4_kernel_speed"}) {
     INFO(id);
     CHECK(judged.at(id).verdict == ClaimVerdict::not_tested);
@@ -83,7 +91,7 @@ TEST_CASE("claims: without files of a GPU its claims are not tested, and the oth
 }
 
 TEST_CASE("claims: figures of serving are said to be simulated as long as no GPU served", "[claims][results]") {
-  const auto judged = judged_by(published("amd_epyc"));
+  const auto judged = judged_by(published_without_gpu());
   CHECK(judged.at("stack_throughput").evidence == EvidenceKind::simulated);
   CHECK(judged.at("continuous_batching").evidence == EvidenceKind::simulated);
 }
@@ -100,7 +108,7 @@ TEST_CASE("claims: rows of a GPU that serves take the place of simulated ones", 
                      {"weight_bits", std::int64_t{4}},
                      {"kv_bits", std::int64_t{8}}};
   const auto with_speeds = [&](double before, double after, std::int64_t requests = 256) {
-    return judged_by(published("amd_epyc"),
+    return judged_by(published_without_gpu(),
                      {made_up_file("cuda.json", {served("cuda.static", ground, before, 0.3, 0.3, requests),
                                                  served("cuda.continuous", stack, after, 0.9, 0.9, requests)})});
   };
