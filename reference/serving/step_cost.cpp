@@ -84,7 +84,8 @@ constexpr std::array kMachines{Machine{
     // 0.5. With this, steps of cuda.recompute, which are no graph, are 2 to 5 % too slow
     // (results/h200/generation.json).
     .launch_ns = 2200,
-    .host_ns = 25'000,  // steps that the host waits for take 18 to 33 us more than queued ones (commit 99525a0)
+    // In the run of commit 99525a0 steps that the host waited for took 18 to 33 us more than queued ones.
+    .host_ns = 25'000,
 }};
 
 const Machine& machine_of(const ServingProblem& p) {
