@@ -61,6 +61,9 @@ ONLY=right CALLS=calls expect 0 '^2 of 2 clean$' "$PWD/bin/gpu_tests"
 grep -q '^--tool racecheck .*--kernel-name kns=inferometer ' calls && ! grep '^--tool memcheck ' calls | grep -q -e --kernel-name ||
   fail 'kernels' "not racecheck alone has the option: $(cat calls)"
 
+ONLY=right CALLS=calls expect 0 '^2 of 2 clean$' "$PWD/bin/gpu_tests" --exclude softmax
+[ "$(grep -c -e '--kernel-name-exclude kns=softmax ' calls)" = 2 ] || fail 'kernels' "not both tools leave it out: $(cat calls)"
+
 # Beneath a case stand the first errors of its log, each once.
 expect 1 '^ +Error: Race reported between Write access at copy_kernel in copy\.cuh:60 and Read access at Rows::read in read\.cuh:7$' "$PWD/bin/gpu_tests"
 [ "$(grep -A 4 'errors .* a race' logs/table | grep -c '^ .*Race reported')" = 3 ] || fail 'errors' "not three of four beneath the case: $(cat logs/table)"

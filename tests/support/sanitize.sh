@@ -2,7 +2,7 @@
 # GPU tests under compute-sanitizer, each case in a process of its own with a limit of time, several beside one another: a case that takes
 # for ever costs itself alone, and the table says which cases have been seen clean and which have not.
 #
-#   tests/support/sanitize.sh GPU_TESTS [--tools memcheck,racecheck] [--jobs N] [--limit SECONDS] [--logs DIR] [--done TABLE]... [--same-kernels] [TEST SPEC]
+#   tests/support/sanitize.sh GPU_TESTS [--tools memcheck,racecheck] [--jobs N] [--limit SECONDS] [--logs DIR] [--exclude KERNEL] [--done TABLE]... [--same-kernels] [TEST SPEC]
 #
 # Without a spec, all cases but those tagged [large], whose sizes take a tool far beyond any limit; smaller cases run the same kernels, and of
 # problems that run the same kernel in the same way the cases take a few (tests/support/sanitizer.hpp).
@@ -11,6 +11,8 @@
 # not run, seconds, case; beneath, the first three distinct errors. --logs keeps all that was said, and the table; without it they stay only
 # when the script is stopped. Exit code 0: all clean, 1: not, 2: wrong use.
 #
+# --exclude leaves kernels out whose mangled names hold KERNEL, for the tool itself can fail in one.
+#
 # --done goes on where earlier runs ended: what one of their tables shows clean, and no later one to have errors, is not run again, and what
 # took long there starts first. Tables of another program are refused. --same-kernels takes them: the caller's word that the cases of the
 # same name and the kernels they run are the same, to be given only where the device code has been compared; the last line repeats it.
@@ -18,10 +20,10 @@ set -uo pipefail
 
 usage() { printf 'sanitize: %s\n' "$1" >&2; sed -n '/^#   tests/s/^# *//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
-tools=memcheck,racecheck jobs=4 limit=300 logs='' program='' spec='~[.]~[large]' tables=() same_kernels=''
+tools=memcheck,racecheck jobs=4 limit=300 logs='' program='' spec='~[.]~[large]' tables=() same_kernels='' exclude=''
 while [ $# -gt 0 ]; do
   case $1 in
-    --tools | --jobs | --limit | --logs)
+    --tools | --jobs | --limit | --logs | --exclude)
       [ $# -ge 2 ] || usage "$1 needs a value"
       printf -v "${1#--}" %s "$2"
       shift 2 ;;
@@ -87,6 +89,7 @@ one_case() {
   trap 'stopped=1; kill "$run" 2>/dev/null' TERM
   # Races within cuBLAS are not ours to find, and looking for them takes longer than for our own. Mangled names hold the namespace.
   [ "$tool" != racecheck ] || kernels=(--kernel-name kns=inferometer)
+  [ -z "$exclude" ] || kernels+=(--kernel-name-exclude "kns=$exclude")
   # In a test spec a comma, a bracket, a star and a backslash have a meaning. The compiler counts the barriers in shared memory too low
   # where a loop or several threads set them up; a block of ours has 128 at most.
   timeout -k 5 "$limit" compute-sanitizer --tool "$tool" --error-exitcode 99 --num-cuda-barriers 128 "${kernels[@]}" \

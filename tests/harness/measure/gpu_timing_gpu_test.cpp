@@ -162,10 +162,10 @@ TEST_CASE("gpu timing: a spin kernel takes the time it was told, by both estimat
   const Bench bench(kMiB);
   const auto run = [](int, const Launch& launch) { launch_spin(200'000, nullptr, launch.stream); };
   // Above 200 us: a launch's own 3 us, and two waits of the kernel for a tick of the global timer, 1 us each. Who else
-  // is on the GPU can make a measurement longer, never shorter: of five, one shall be as short.
+  // is on the GPU can make a measurement longer, never shorter: of some in half a minute, one shall be as short.
   double isolated_ns = 1e9;
   double amortized_ns = 1e9;
-  for (int i = 0; i < 5 && (isolated_ns >= 210e3 || amortized_ns >= 210e3); ++i) {
+  for (int i = 0; i < 40 && (isolated_ns >= 210e3 || amortized_ns >= 210e3); ++i) {
     const Timing timing = bench.device->time(run, 1, {.max_seconds = 0.5});
     REQUIRE(timing.amortized);
     CHECK(timing.isolated.median_ns > 199e3);
