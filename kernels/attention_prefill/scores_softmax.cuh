@@ -76,14 +76,12 @@ __global__ void __launch_bounds__(kBlockThreads) scores_softmax_kernel(const Sco
   constexpr int kChunk = kThreads * kVectors * 4;
   const int thread = static_cast<int>(threadIdx.x) % kThreads;
   const std::int64_t row = std::int64_t{blockIdx.x} * (kBlockThreads / kThreads) + threadIdx.x / kThreads;
-  // The last block's warps beyond the rows have no keys and store nothing. They stay to the end all the same: racecheck
-  // of CUDA 13.0 fails where warps of a block have left.
-  const bool exists = row < p.rows;
+  if (row >= p.rows) return;  // whole warps only: a row's threads stay together
 
   float* const scores = p.scores + row * p.pitch;
-  const int last = exists ? p.visible.last(static_cast<int>(row % p.q_len)) : -1;
+  const int last = p.visible.last(static_cast<int>(row % p.q_len));
   const int first_seen = kBent ? p.visible.first(static_cast<int>(row % p.q_len)) : 0;
-  const int keys = exists ? p.visible.kv_len : 0;
+  const int keys = p.visible.kv_len;
   const bool held = keys <= kChunk;
 
   float s[kVectors][4];
@@ -147,7 +145,7 @@ __global__ void __launch_bounds__(kBlockThreads) scores_softmax_kernel(const Sco
     }
   }
   constexpr float kLn2 = 0.693147180559945309F;
-  if (thread == 0 && exists)
+  if (thread == 0)
     p.lse[row] =
         part.sum == 0.0F ? -std::numeric_limits<float>::infinity() : part.max * p.scale.log2 * kLn2 + logf(part.sum);
 }
