@@ -65,8 +65,9 @@ constexpr std::array kMachines{Machine{
     // (results/notes/generation.md).
     .one_token_bytes_per_s = {.bits16 = 4.06e12, .bits4 = 2.86e12},
     .few_tokens = {.bits16 = 32, .bits8 = 8, .bits4 = 16},  // the decoder's (results/notes/generation.md)
-    // start + bytes / rate, fitted to results/h200/attention_decode{,_kv8,_kv4}.json: cuda.paged, blocks of 16, 32
-    // heads over 8 of 128, 1 to 128 sequences of 128 (KV8, KV4: 1024) to 32768. What is left: 7, 5 and 7 %.
+    // start + bytes / rate, fitted to results/h200/attention_decode{,_kv8,_kv4}.json as commit 84e2133 measured them:
+    // cuda.paged, blocks of 16, 32 heads over 8 of 128, 1 to 128 sequences of 128 (KV8, KV4: 1024) to 32768. What is
+    // left: 7, 5 and 7 %; of the files of 59fe982, whose card reads 1 % faster, 8, 6 and 9 %.
     .kv_bytes_per_s = {.bits16 = 4.36e12, .bits8 = 4.26e12, .bits4 = 3.52e12},
     .attention_start_ns = {.bits16 = 3950, .bits8 = 5650, .bits4 = 5750},
     // The line through causal prompts of 512 and 1024 tokens, head_dim 128, 32 heads over 8:
