@@ -92,7 +92,8 @@ one_case() {
   [ -z "$exclude" ] || kernels+=(--kernel-name-exclude "kns=$exclude")
   # In a test spec a comma, a bracket, a star and a backslash have a meaning. The compiler counts the barriers in shared memory too low
   # where a loop or several threads set them up; a block of ours has 128 at most.
-  timeout -k 5 "$limit" compute-sanitizer --tool "$tool" --error-exitcode 99 --num-cuda-barriers 128 "${kernels[@]}" \
+  # Tests leave out repetitions, and what this tool fails in: tests/support/sanitizer.hpp.
+  INFEROMETER_SANITIZER=$tool timeout -k 5 "$limit" compute-sanitizer --tool "$tool" --error-exitcode 99 --num-cuda-barriers 128 "${kernels[@]}" \
     "$program" "$(sed 's/[][,*\\"]/\\&/g' <<<"$name")" >"$log" 2>&1 </dev/null &
   run=$!
   wait "$run"
@@ -130,7 +131,6 @@ cases=$("$program" "$spec" --list-tests --verbosity quiet 2>/dev/null)
 [ -n "$cases" ] && ! grep -q '^All available\|^Matching' <<<"$cases" || cases=$("$program" "$spec" --list-test-names-only 2>/dev/null)
 [ -n "$cases" ] || usage "no test case of $program matches '$spec'"
 
-export INFEROMETER_SANITIZER=1  # tests leave out repetitions: tests/support/sanitizer.hpp
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}  # the judge of one case must not spin where those of others compute
 stopped=''
 stop() {

@@ -5,11 +5,17 @@
 #include <cstddef>
 #include <cstdlib>
 #include <initializer_list>
+#include <string_view>
 #include <vector>
 
 namespace inferometer::test {
 
-inline bool under_sanitizer() { return std::getenv("INFEROMETER_SANITIZER") != nullptr; }  // tests/support/sanitize.sh
+// tests/support/sanitize.sh sets it to the tool's name.
+inline const char* sanitizer_tool() { return std::getenv("INFEROMETER_SANITIZER"); }
+
+inline bool under_sanitizer() { return sanitizer_tool() != nullptr; }
+
+inline bool under_racecheck() { return under_sanitizer() && std::string_view(sanitizer_tool()) == "racecheck"; }
 
 // How far a loop goes at a time: 1, or `step` under the sanitizer.
 inline std::size_t sanitizer_step(std::size_t step) { return under_sanitizer() ? step : 1; }

@@ -11,6 +11,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/prefill_problems.hpp"
 #include "tests/support/run_variant.hpp"
+#include "tests/support/sanitizer.hpp"
 
 namespace inferometer::test {
 
@@ -27,10 +28,17 @@ inline VariantRun run_prefill(const std::string& variant, const AttentionPrefill
   return run_variant("attention_prefill", variant, prefill_fields(p), seed, edit);
 }
 
+// racecheck itself fails in cuda.materialized where 8 divides the number of keys: in cuBLAS's products, by
+// results/notes/prefill.md. What follows in the same case is then lost.
+inline bool fails_under_racecheck(const std::string& variant, const AttentionPrefillProblem& p) {
+  return variant == "cuda.materialized" && p.kv_len % 8 == 0;
+}
+
 // Runs every variant, or those that can, and hands each run to `body`. cuda.flash_sm80 must do all 16-bit problems.
 inline void for_each_prefill(const AttentionPrefillProblem& p, std::uint64_t seed, const EditTensors& edit,
                              const std::function<void(const std::string& variant, const VariantRun& run)>& body) {
   for (const std::string& variant : prefill_variants()) {
+    if (under_racecheck() && fails_under_racecheck(variant, p)) continue;
     const VariantRun run = run_prefill(variant, p, seed, edit);
     INFO(variant << " " << to_string(prefill_fields(p)) << " seed=" << seed << ": " << run.unsupported
                  << run.check.reason);
