@@ -1,5 +1,6 @@
 // Between the product that makes q, k and v of a layer's tokens and the attention that reads them: biases, the norm of
-// each head, RoPE, and the way of k and v into the KV cache, in one pass.
+// each head, RoPE, and the way of k and v into the KV cache, in one pass. Steps of single tokens over 16-bit caches do
+// without this kernel where the attention turns new tokens itself (attention_decode/new_tokens.hpp).
 #pragma once
 
 #include <cuda_fp16.h>
