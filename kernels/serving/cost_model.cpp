@@ -54,13 +54,19 @@ double attention_ns(const StepCost& cost, const StepRow& row) {
 
 double step_time_ns(const StepCost& cost, const StepBatch& batch) {
   const StepLoad load = load_of(batch);
-  const std::int64_t all_tokens = batch.tokens + batch.padding_tokens;
-  const auto tokens = static_cast<double>(all_tokens);
-  double sum_ns = rest_ns(cost, load) + kernels_ns(cost, load, all_tokens) + cost.stream_ns * tokens;
-  for (const StepRow& row : batch.rows) sum_ns += attention_ns(cost, row);
-  const double arithmetic_ns = cost.token_ns * tokens + cost.sample_ns * static_cast<double>(load.sampled);
-  return sum_ns +
-         (cost.weights_hidden ? std::max(cost.weights_ns, arithmetic_ns) : std::hypot(cost.weights_ns, arithmetic_ns));
+  const auto tokens = static_cast<double>(batch.tokens);
+  double sum_ns = rest_ns(cost, load) + kernels_ns(cost, load, batch.tokens) + cost.stream_ns * tokens;
+  std::int64_t single_keys = 0;
+  for (const StepRow& row : batch.rows) {
+    sum_ns += attention_ns(cost, row);
+    if (row.tokens.size() == 1) single_keys += load_of(row).keys;
+  }
+  sum_ns += std::min(cost.first_keys_ns, cost.first_key_ns * static_cast<double>(single_keys));
+  const auto multiplied = static_cast<double>(cost.whole_tiles ? tile_tokens(batch.tokens) : batch.tokens);
+  const double arithmetic_ns = cost.token_ns * multiplied + cost.sample_ns * static_cast<double>(load.sampled);
+  return sum_ns + (cost.weights_hidden
+                       ? std::max(cost.weights_ns, arithmetic_ns)
+                       : std::max(std::hypot(cost.weights_ns, arithmetic_ns), arithmetic_ns / cost.sustained));
 }
 
 CostModel::CostModel(const StepCost& cost) : cost_(cost) {
@@ -80,8 +86,12 @@ CostModel::CostModel(const StepCost& cost) : cost_(cost) {
   check("sample_ns", cost.sample_ns);
   check("stream_ns", cost.stream_ns);
   check("key_ns", cost.key_ns);
+  check("first_key_ns", cost.first_key_ns);
+  check("first_keys_ns", cost.first_keys_ns);
   check("pair_ns", cost.pair_ns);
   check("host_ns", cost.host_ns);
+  if (!(cost.sustained > 0 && cost.sustained <= 1))
+    throw ProblemError("sustained", "sustained must be above 0 and at most 1, got " + std::to_string(cost.sustained));
 }
 
 StepTime CostModel::step(const StepBatch& batch, std::span<TokenId> next) {

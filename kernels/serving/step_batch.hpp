@@ -24,8 +24,8 @@ struct StepBatch {
   std::span<const BlockCopy> copies =
       {};                   // to be made before any row is computed; none unless sequences share a last block
   std::int64_t tokens = 0;  // of all rows
-  // What a batch that is a rectangle computes in vain (static): rows of requests that have ended already, and prompts
-  // made as long as the longest. Other policies pad nothing.
+  // What a batch that is a rectangle would compute in vain (static): rows of requests that have ended already, and
+  // prompts made as long as the longest. Counted only, for decoders compute what rows have. Other policies pad nothing.
   std::int64_t padding_tokens = 0;
 };
 

@@ -24,11 +24,15 @@ struct ServingProblem;
 //   step_ns + kernels_ns - (one_token_saved_ns where it has one token)
 //   + (many_tokens_ns where it has more than few_tokens)
 //   + (prompt_step_ns + prompt_kernels_ns + prompt_row_ns for each such row, where rows have more than one token)
-//   + max(weights_ns, products)   (the root of the sum of their squares without weights_hidden)
-//     where products = token_ns tokens + sample_ns rows that sample
+//   + max(weights_ns, products)   (without weights_hidden the root of the sum of their squares, and products /
+//   sustained
+//                                  where that is longer)
+//     where products = token_ns tokens (in whole tiles of them with whole_tiles) + sample_ns rows that sample
 //   + stream_ns tokens
 //   + sum over rows of key_ns keys, or max(key_ns keys, pair_ns pairs) with more than one token
-// where a row of n tokens behind p others reads p + n keys and has n p + n (n + 1) / 2 pairs.
+//   + min(first_keys_ns, first_key_ns keys), keys of all rows of one token
+// where a row of n tokens behind p others reads p + n keys and has n p + n (n + 1) / 2 pairs. What a rectangular batch
+// would pad costs nothing: decoders compute the tokens of rows, one behind the other.
 struct StepCost {
   double step_ns = 0;             // launches that are no graph, and what the host does between steps
   double prompt_step_ns = 0;      // beside that: such a step is no graph
@@ -40,13 +44,24 @@ struct StepCost {
   double prompt_row_ns = 0;       // attention that each prompt launches for itself
   double weights_ns = 0;          // reading the weights
   bool weights_hidden = true;
-  double token_ns = 0;   // arithmetic of a token in the layers' matrices, padding included
-  double sample_ns = 0;  // of a row in the head
-  double stream_ns = 0;  // what norms and RoPE read and write of a token
-  double key_ns = 0;     // reading a cached token
-  double pair_ns = 0;    // arithmetic of a query with a key, in prompts
-  double host_ns = 0;    // of step_ns: the host's part, in which nothing is launched
+  double token_ns = 0;  // arithmetic of a token in the layers' matrices
+  bool whole_tiles = false;
+  double sample_ns = 0;      // of a row in the head
+  double sustained = 1;      // share of the rate of arithmetic that a card without rests keeps up, for its power
+  double stream_ns = 0;      // what norms and RoPE read and write of a token
+  double key_ns = 0;         // reading a cached token
+  double first_key_ns = 0;   // beside that, for single tokens: the first keys are read at a lower rate
+  double first_keys_ns = 0;  // of all of these
+  double pair_ns = 0;        // arithmetic of a query with a key, in prompts
+  double host_ns = 0;        // of step_ns: the host's part, in which nothing is launched
 };
+
+// Tokens that a product multiplies: those of whole tiles. Kernels have tiles of 64 tokens and fewer up to 256 tokens
+// and of 128 beyond; up to 16, reading the weights is all that counts.
+constexpr std::int64_t tile_tokens(std::int64_t tokens) {
+  const std::int64_t tile = tokens <= 16 ? 1 : tokens <= 256 ? 64 : 128;
+  return (tokens + tile - 1) / tile * tile;
+}
 
 // Attention over prompts.
 struct PromptRate {
@@ -62,8 +77,12 @@ struct MachineRates {
   double head_bytes_per_s = 0;       // f16 at any weight_bits
   double one_token_bytes_per_s = 0;  // of the layers in one launch each, for one token; 0 where there is none such
   double kv_bytes_per_s = 0;
-  double stream_bytes_per_s = 0;  // of norms and RoPE; 0 where these do not count
+  double first_kv_ns_per_byte = 0;  // of a layer's attention of single tokens, beside that
+  double first_kv_ns = 0;           // and up to so much
+  double stream_bytes_per_s = 0;    // of norms and RoPE; 0 where these do not count
   double matmul_flops_per_s = 0;
+  double sustained = 1;  // share of that which a card without rests keeps up, for its limit of power
+  bool whole_tiles = false;
   PromptRate prompt_attention;
   double product_start_ns = 0;  // of a matrix product of the layers
   double head_start_ns = 0;

@@ -67,17 +67,20 @@ TEST_CASE("serving cost model: a step costs by its tokens, the keys they read an
   batch.rows.push_back({.sequence = 1, .tokens = std::span(tokens).first(1), .position = 9, .samples = true});
   batch.rows.push_back({.sequence = 2, .tokens = tokens, .position = 2, .samples = false});
   batch.tokens = 6;
-  batch.padding_tokens = 4;
+  batch.padding_tokens = 4;  // nobody computes it
   CHECK(step_time_ns({.step_ns = 100}, batch) == 100);
-  CHECK(step_time_ns({.token_ns = 2}, batch) == 20);
+  CHECK(step_time_ns({.token_ns = 2}, batch) == 12);
   CHECK(step_time_ns({.key_ns = 1}, batch) == 10 + 7);
   CHECK(step_time_ns({.pair_ns = 1}, batch) == 3 + 4 + 5 + 6 + 7);  // single tokens only read
   CHECK(step_time_ns({.kernels_ns = 50, .one_token_saved_ns = 7}, batch) == 50);
-  CHECK(step_time_ns({.few_tokens = 9, .many_tokens_ns = 3}, batch) == 3);
-  CHECK(step_time_ns({.few_tokens = 10, .many_tokens_ns = 3}, batch) == 0);
+  CHECK(step_time_ns({.first_key_ns = 1, .first_keys_ns = 12}, batch) == 10);  // the prompt's keys are no part of it
+  CHECK(step_time_ns({.first_key_ns = 1, .first_keys_ns = 9}, batch) == 9);
+  CHECK(step_time_ns({.few_tokens = 5, .many_tokens_ns = 3}, batch) == 3);
+  CHECK(step_time_ns({.few_tokens = 6, .many_tokens_ns = 3}, batch) == 0);
   CHECK(step_time_ns({.prompt_step_ns = 1, .prompt_kernels_ns = 20, .prompt_row_ns = 300}, batch) == 321);
-  CHECK(step_time_ns({.weights_ns = 30, .token_ns = 4}, batch) == 40);
-  CHECK(step_time_ns({.weights_ns = 30, .weights_hidden = false, .token_ns = 4}, batch) == 50);
+  CHECK(step_time_ns({.weights_ns = 18, .token_ns = 4}, batch) == 24);
+  CHECK(step_time_ns({.weights_ns = 18, .weights_hidden = false, .token_ns = 4}, batch) == 30);
+  CHECK(step_time_ns({.weights_ns = 18, .weights_hidden = false, .token_ns = 4, .sustained = 0.5}, batch) == 48);
 
   StepBatch one;
   one.rows.push_back(batch.rows.front());
@@ -95,6 +98,7 @@ TEST_CASE("serving cost model: a step costs by its tokens, the keys they read an
   CHECK(next[0] >= 0);
   CHECK(next[1] == -7);  // it does not sample
   CHECK_THROWS_AS(CostModel({.token_ns = -1}), ProblemError);
+  CHECK_THROWS_AS(CostModel({.sustained = 0}), ProblemError);
 }
 
 TEST_CASE("serving cost model: its tokens are the same under every policy", "[serving][cost]") {

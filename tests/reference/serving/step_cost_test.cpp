@@ -27,6 +27,7 @@ TEST_CASE("serving cost: at the ceilings a step takes its bytes over the bandwid
   CHECK(least.prompt_kernels_ns == 0);
   CHECK(least.prompt_row_ns == 0);
   CHECK(least.stream_ns == 0);
+  CHECK(least.first_keys_ns == 0);
   CHECK(least.weights_ns == Approx(1e9 * 15'009'316'864 / 4.65e12));
 }
 
@@ -46,6 +47,21 @@ TEST_CASE("serving cost: what kernels reach is never above a ceiling", "[serving
       CHECK(reached.step_ns >= reached.host_ns);
       CHECK(reached.weights_ns + reached.kernels_ns - reached.one_token_saved_ns > least.weights_ns);
     }
+}
+
+TEST_CASE("serving cost: products multiply whole tiles of tokens", "[serving][cost]") {
+  CHECK(tile_tokens(1) == 1);
+  CHECK(tile_tokens(16) == 16);
+  CHECK(tile_tokens(17) == 64);
+  CHECK(tile_tokens(64) == 64);
+  CHECK(tile_tokens(65) == 128);
+  CHECK(tile_tokens(256) == 256);
+  CHECK(tile_tokens(257) == 384);
+  CHECK(tile_tokens(1024) == 1024);
+  CHECK(tile_tokens(1025) == 1152);
+  const ServingProblem problem;
+  CHECK(step_cost(problem, achieved_rates(problem)).whole_tiles);
+  CHECK_FALSE(step_cost(problem, ceiling_rates(problem)).whole_tiles);
 }
 
 TEST_CASE("serving cost: a graph makes steps of single tokens cheaper, and no prompt", "[serving][cost]") {
