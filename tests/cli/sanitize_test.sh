@@ -19,6 +19,7 @@ case "$*" in
   *--list-test-names-only*) printf '%s\n' "${names[@]}"; exit "${#names[@]}" ;;
   right | 'two\, of \[three\]' | 'a race') [ "${INFEROMETER_SANITIZER:-}" = "$TOOL" ] ;;
   wrong) exit 1 ;;
+  nameless) echo "No test cases matched 'nameless'" ;;
   endless) touch running; sleep 60 ;;
   *) echo "no such case: $*"; exit 3 ;;
 esac
@@ -62,7 +63,7 @@ ONLY=right CALLS=calls expect 0 '^2 of 2 clean$' "$PWD/bin/gpu_tests"
 grep -q '^--tool racecheck .*--kernel-name kns=inferometer ' calls && ! grep '^--tool memcheck ' calls | grep -q -e --kernel-name ||
   fail 'kernels' "not racecheck alone has the option: $(cat calls)"
 
-ONLY=right CALLS=calls expect 0 '^2 of 2 clean$' "$PWD/bin/gpu_tests" --exclude softmax
+ONLY=right CALLS=calls expect 0 '^2 of 2 clean, without kernels named softmax$' "$PWD/bin/gpu_tests" --exclude softmax --logs without
 [ "$(grep -c -e '--kernel-name-exclude kns=softmax ' calls)" = 2 ] || fail 'kernels' "not both tools leave it out: $(cat calls)"
 
 # Beneath a case stand the first errors of its log, each once.
@@ -100,6 +101,18 @@ expect 1 '^5 of 8 clean, 5 of them earlier$' "$PWD/bin/gpu_tests" --logs again -
 ONLY=right CALLS=none expect 0 '^2 of 2 clean, 2 of them earlier$' "$PWD/bin/gpu_tests" --done logs/table
 [ ! -e none ] || fail 'none' "the sanitizer was called: $(cat none)"
 
+# A table of a run that left kernels out says nothing of them.
+expect 2 'without/table is of a run with --exclude softmax' "$PWD/bin/gpu_tests" --done without/table
+expect 2 'without/table is of a run with --exclude softmax' "$PWD/bin/gpu_tests" --done without/table --exclude append
+ONLY=right expect 0 '^2 of 2 clean, 2 of them earlier, without kernels named softmax$' "$PWD/bin/gpu_tests" --done without/table --exclude softmax
+ONLY=right expect 0 '^2 of 2 clean, 2 of them earlier, without' "$PWD/bin/gpu_tests" --done logs/table --exclude softmax
+
+# A second run into one folder would take the first one's table; half a line may hold the name of another case.
+expect 2 'logs holds the table of another run' "$PWD/bin/gpu_tests" --logs logs --done logs/table
+grep -q 'clean .* right$' logs/table || fail 'table' "that of the earlier run is gone: $(cat logs/table)"
+printf 'program    %s\nmemcheck   clean         1 s  wrong\nmemcheck   clean         1 s  right' "$hash" >torn
+ONLY=right expect 0 '^1 of 1 clean, 0 of them earlier$' "$PWD/bin/gpu_tests" --tools memcheck --done torn
+
 # The last table that saw a case end decides; one that saw it stopped says nothing against it.
 printf 'program    %s\nmemcheck   errors       1 s  right\nracecheck  stopped      1 s  right\n' "$hash" >later
 ONLY=right expect 0 '^2 of 2 clean, 1 of them earlier$' "$PWD/bin/gpu_tests" --done logs/table --done later
@@ -123,6 +136,7 @@ expect 2 'absent cannot be read' "$PWD/bin/gpu_tests" --done absent
 
 # A sanitizer that says nothing has checked nothing.
 SILENT=1 expect 1 '^0 of 4 clean$' "$PWD/bin/gpu_tests" --tools memcheck
+ONLY=nameless expect 1 '^memcheck +not run +[0-9]+ s  nameless$' "$PWD/bin/gpu_tests" --tools memcheck
 OLD=1 expect 1 '^2 of 4 clean$' "$PWD/bin/gpu_tests" --tools racecheck --jobs 8
 expect 2 'the test program is missing'
 expect 2 'absent is no program' absent

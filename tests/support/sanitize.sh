@@ -8,13 +8,13 @@
 # problems that run the same kernel in the same way the cases take a few (tests/support/sanitizer.hpp).
 #
 # The first line says which program it was, by its SHA-256. Then: tool, clean | errors | failed (the test itself) | time limit | stopped |
-# not run, seconds, case; beneath, the first three distinct errors. --logs keeps all that was said, and the table; without it they stay only
-# when the script is stopped. Exit code 0: all clean, 1: not, 2: wrong use.
+# not run, seconds, case; beneath, the first three distinct errors. --logs keeps all that was said, and the table, in a folder that has none
+# yet; without it they stay only when the script is stopped. Exit code 0: all clean, 1: not, 2: wrong use.
 #
-# --exclude leaves kernels out whose mangled names hold KERNEL, for the tool itself can fail in one.
+# --exclude leaves kernels out whose mangled names hold KERNEL, for the tool itself can fail in one. The table's second line says so.
 #
 # --done goes on where earlier runs ended: what one of their tables shows clean, and no later one to have errors, is not run again, and what
-# took long there starts first. Tables of another program are refused. --same-kernels takes them: the caller's word that the cases of the
+# took long there starts first. Tables that left out kernels which this run does not are refused, and those of another program. --same-kernels takes them: the caller's word that the cases of the
 # same name and the kernels they run are the same, to be given only where the device code has been compared; the last line repeats it.
 set -uo pipefail
 
@@ -54,6 +54,8 @@ others=0  # tables that are not of this program
 for table in "${tables[@]}"; do
   [ -r "$table" ] || usage "--done: $table cannot be read"
   of=$(sed -n '1s/^program  *//p' "$table")
+  without=$(sed -n '2s/^without  *//p' "$table")
+  [ -z "$without" ] || [ "$without" = "$exclude" ] || usage "--done: $table is of a run with --exclude $without, this one must leave out the same"
   [ "$of" != "$hash" ] || continue
   of=${of:+another program, $of}
   [ -n "$same_kernels" ] || usage "--done: $table is of ${of:-a program that it does not name}; this one is $hash"
@@ -64,6 +66,7 @@ if [ -z "$logs" ]; then
   trap 'rm -rf -- "$logs"' EXIT
 else
   mkdir -p -- "$logs" || exit 2
+  [ ! -e "$logs/table" ] || usage "--logs: $logs holds the table of another run; give another folder, and --done $logs/table to go on where that one ended"
 fi
 
 # The first three distinct errors of a log, a line each: kind, functions without their arguments, files and lines.
@@ -101,7 +104,8 @@ one_case() {
   [ -z "$stopped" ] || wait "$run"
   case ${stopped:+stopped }$code in
     stopped*) result=stopped ;;
-    0) if grep -qE '^=+ (ERROR|RACECHECK) SUMMARY: 0 ' "$log"; then result=clean; else result='not run'; fi ;;
+    # Catch2 2 ends well too where no case has the name that it was given.
+    0) if grep -qE '^=+ (ERROR|RACECHECK) SUMMARY: 0 ' "$log" && ! grep -q '^No test cases matched' "$log"; then result=clean; else result='not run'; fi ;;
     99) result=errors ;;
     124 | 137) result='time limit' ;;
     77) result='not run' ;;
@@ -109,6 +113,14 @@ one_case() {
   esac
   # All lines in one piece: other cases write too.
   tee -a -- "$logs/table" <<<"$(printf '%-10s %-10s %4d s  %s\n' "$tool" "$result" $(($(date +%s) - start)) "$name"; first_errors "$log")"
+}
+
+# Of all tables. What a disk that was full left of a last line may be the name of another case.
+whole_lines() {
+  local table line
+  for table in "${tables[@]}"; do
+    while IFS= read -r line; do printf '%s\n' "$line"; done <"$table"
+  done
 }
 
 # Reads lines of tool, number and case, and writes those that --done leaves, what takes longest first. What has not been seen to end may take
@@ -123,7 +135,7 @@ still_to_run() {
       if (seconds > longest[key]) longest[key] = seconds
       if (/^[a-z]+ +clean/) clean[key]
       if (/^[a-z]+ +(errors|failed)/) delete clean[key]
-    }' <(cat -- /dev/null "${tables[@]}") listed=1 - | sort -s -t $'\t' -k 1,1nr | cut -f 2-
+    }' <(whole_lines) listed=1 - | sort -s -t $'\t' -k 1,1nr | cut -f 2-
 }
 
 # Catch2 3 lists names under --list-tests, version 2 under an option of its own, whose exit code is the count.
@@ -139,7 +151,7 @@ stop() {
   kill $(jobs -rp) 2>/dev/null
 }
 trap stop TERM INT HUP
-tee -- "$logs/table" <<<"program    $hash"
+tee -- "$logs/table" <<<"program    $hash${exclude:+$'\n'without    $exclude}"
 plan=$(awk -v tools="$tools" '{ n = split(tools, tool, ","); for (i = 1; i <= n; i++) print tool[i] "\t" NR "\t" $0 }' <<<"$cases" | still_to_run)
 while IFS=$'\t' read -r tool number name; do
   while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
@@ -153,6 +165,7 @@ clean=$((earlier + $(grep -c '^[a-z][a-z]* *clean ' -- "$logs/table")))
 said=''
 [ -z "$same_kernels" ] || said=", in $others of ${#tables[@]} tables by another program said to have the same kernels"
 [ ${#tables[@]} = 0 ] || said=", $earlier of them earlier$said"
+[ -z "$exclude" ] || said+=", without kernels named $exclude"
 printf '%d of %d clean%s\n' "$clean" "$total" "$said"
 [ -z "$stopped" ] || printf 'sanitize: stopped, logs are in %s\n' "$logs"
 [ "$clean" = "$total" ]
