@@ -29,6 +29,7 @@ class RowBenchmarks {
    public:
     void phase(std::string_view /*name*/) override {}
     void output(const std::string& line) override;
+    void replaced(const std::string& why) override { output(why); }
     void tick() override {}
   };
 

@@ -56,9 +56,14 @@ bool was_interrupted(std::span<const double> preempted_ns, const IsolatedTiming&
 }  // namespace
 
 Timing CpuSampler::time(const Device::Run& run, int sets, const MeasureConfig& config, double launched_seconds) {
-  warm_up(run, config, launched_seconds);
+  const bool launched_long = launched_seconds > kLongLaunchSeconds;
+  if (!launched_long) warm_up(run, config);
   Timing timing;
   timing.isolated = isolated(run, config);
+  if (launched_long && needed_warm_up(timing.isolated)) {
+    warm_up(run, config);
+    timing.isolated = isolated(run, config);
+  }
   timing.amortized = amortized(run, config, config.cache == CacheMode::cold ? sets : 1, timing.isolated.median_ns);
   choose_headline(timing);
   const double empty = empty_launch_ns(config.cache);
@@ -70,10 +75,9 @@ Timing CpuSampler::time(const Device::Run& run, int sets, const MeasureConfig& c
   return timing;
 }
 
-// Pages, branch predictors, the frequency and OpenMP's team. At least one launch, here or before.
-void CpuSampler::warm_up(const Device::Run& run, const MeasureConfig& config, double launched_seconds) {
+// Pages, branch predictors, the frequency and OpenMP's team. At least one launch.
+void CpuSampler::warm_up(const Device::Run& run, const MeasureConfig& config) {
   const double budget_ns = std::min(kWarmUpSeconds, kWarmUpShare * config.max_seconds) * kNsPerSecond;
-  if (launched_seconds > kLongLaunchSeconds) return;
   const Stopwatch watch;
   do {
     run(0, launch_);
@@ -151,7 +155,7 @@ Noise CpuSampler::measure_noise() {
   const MeasureConfig config{.cache = CacheMode::warm, .min_samples = 30, .max_samples = 30, .max_seconds = 0.1};
   std::vector<double> medians(kRepeats);
   for (double& one : medians) {
-    warm_up(arithmetic, config, 0);
+    warm_up(arithmetic, config);
     one = isolated(arithmetic, config).median_ns;
   }
   std::sort(medians.begin(), medians.end());

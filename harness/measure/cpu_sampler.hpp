@@ -22,7 +22,7 @@ class CpuSampler {
   Noise measure_noise();
 
  private:
-  void warm_up(const Device::Run& run, const MeasureConfig& config, double launched_seconds);
+  void warm_up(const Device::Run& run, const MeasureConfig& config);
   IsolatedTiming isolated(const Device::Run& run, const MeasureConfig& config);
   std::optional<AmortizedTiming> amortized(const Device::Run& run, const MeasureConfig& config, int sets,
                                            double launch_ns);

@@ -34,7 +34,7 @@ class GpuSampler {
 
   void queue_lead(CacheMode cache);
   Sample take_sample(const Device::Run& run, CacheMode cache);
-  void warm_up(const Device::Run& run, const MeasureConfig& config, double launched_seconds);
+  void warm_up(const Device::Run& run, const MeasureConfig& config);
   IsolatedTiming isolated(const Device::Run& run, const MeasureConfig& config);
   std::optional<AmortizedTiming> amortized(const Device::Run& run, const MeasureConfig& config, int sets,
                                            double launch_ns, const std::optional<LaunchGraph>& one_launch);

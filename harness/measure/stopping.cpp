@@ -56,6 +56,8 @@ IsolatedTiming summarize(std::span<const double> samples_ns, std::string_view st
   return timing;
 }
 
+bool needed_warm_up(const IsolatedTiming& timing) { return timing.min_ns < kLongLaunchSeconds * 1e9; }
+
 void choose_headline(Timing& timing) {
   const bool amortized = timing.amortized && timing.amortized->mean_ns < kAmortizedBelowNs;
   timing.headline = amortized ? "amortized" : "isolated";

@@ -34,6 +34,10 @@ inline constexpr double kAmortizedShare = 0.25;
 // A launch that takes this long does for the next one all that a warm-up could.
 inline constexpr double kLongLaunchSeconds = 1.0;
 
+// Samples taken without a warm-up, after a launch of more than kLongLaunchSeconds: whether the launches were in truth
+// short, and the first took long over what is set up once. Then it warmed nothing, and they do not count.
+bool needed_warm_up(const IsolatedTiming& timing);
+
 // At least one sample. Below six samples no interval has 95 %: there is none, and the flag "few_samples".
 IsolatedTiming summarize(std::span<const double> samples_ns, std::string_view stop_reason, CacheMode cache);
 

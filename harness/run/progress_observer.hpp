@@ -25,6 +25,11 @@ class ProgressObserver : public RunObserver {
     if (lines_ == kMostLines) progress_.message("worker: what else this row prints is not shown");
   }
 
+  void replaced(const std::string& why) override {
+    const std::lock_guard lock(mutex_);
+    progress_.message(why + "; another takes its place");
+  }
+
   void tick() override {
     const std::lock_guard lock(mutex_);
     progress_.tick();

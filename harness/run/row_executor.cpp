@@ -27,9 +27,10 @@ std::string shown_seconds(double seconds) {
   return text;
 }
 
-// How a worker ended, what a silent SIGKILL most likely means, and its last words.
+// How a worker ended, what a silent SIGKILL most likely means, and its last words. `phase`: empty between two rows.
 std::string describe_end(WorkerProcess& worker, const std::string& phase) {
-  std::string text = "worker process " + worker.end() + " in phase " + phase;
+  std::string text =
+      "worker process " + worker.end() + (phase.empty() ? " before it began a row" : " in phase " + phase);
   if (worker.was_killed_by_system()) text += ", likely by the system for want of host memory (see the kernel's log)";
   if (const std::string lines = worker.last_lines(); !lines.empty()) text += "; last lines: " + lines;
   return text;
@@ -74,22 +75,37 @@ bool WorkerExecutor::start_worker(std::string& why) {
 
 const DeviceReport& WorkerExecutor::start() {
   std::string why;
-  for (int attempt = 0; attempt < kStartAttempts; ++attempt)
+  for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
+    if (attempt > 0) observer_.replaced(why);
     if (start_worker(why)) return *config_.known;
+  }
   throw CannotGoOn("no worker process came up, twice: " + why);
 }
 
 Record WorkerExecutor::run(const SweepRow& row) {
   if (interrupt_.requested()) throw Interrupted();
-  if (!worker_) start();
-  phase_ = "start";
-  if (!worker_->send(row_message(row))) {  // it died between two rows: no row's fault
-    worker_.reset();
-    start();
-    if (!worker_->send(row_message(row)))
-      return row_record(row, Status::crashed, "the worker process died before this row began");
+  std::string why;
+  for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
+    if (!worker_) start();
+    if (auto record = try_row(row, why)) return std::move(*record);
+    observer_.replaced(why);
   }
-  return await_result(row);
+  return row_record(row, Status::crashed, why);
+}
+
+// None, with the reason, where the worker was gone before this row began: it ended between two rows, which is no row's
+// fault. It may still take a message while it dies.
+std::optional<Record> WorkerExecutor::try_row(const SweepRow& row, std::string& why) {
+  phase_.clear();
+  if (worker_->send(row_message(row))) {
+    Record record = await_result(row);
+    if (record.status != Status::crashed || !phase_.empty()) return record;
+    why = record.reason;
+    return std::nullopt;
+  }
+  why = describe_end(*worker_, phase_);
+  worker_.reset();
+  return std::nullopt;
 }
 
 Record WorkerExecutor::await_result(const SweepRow& row) {
@@ -101,7 +117,7 @@ Record WorkerExecutor::await_result(const SweepRow& row) {
         worker_.reset();
         return row_record(row, Status::timed_out,
                           "no result within limits.row_seconds = " + shown_seconds(config_.row.limits.row_seconds) +
-                              "; killed in phase " + phase_);
+                              "; killed " + (phase_.empty() ? "before it began a row" : "in phase " + phase_));
       case Wait::gone: {
         const std::string reason = describe_end(*worker_, phase_);
         worker_.reset();

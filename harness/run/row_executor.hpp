@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -17,8 +18,9 @@ class RunObserver {
  public:
   virtual ~RunObserver() = default;
   virtual void phase(std::string_view name) = 0;
-  virtual void output(const std::string& line) = 0;  // printed by the worker
-  virtual void tick() = 0;                           // about twice a second while waiting
+  virtual void output(const std::string& line) = 0;   // printed by the worker
+  virtual void replaced(const std::string& why) = 0;  // a worker that was running no row
+  virtual void tick() = 0;                            // about twice a second while waiting
 };
 
 // No further row can run. The message says why.
@@ -46,6 +48,7 @@ class WorkerExecutor : public RowExecutor {
   enum class Wait { message, gone, timeout };
   Wait wait(Deadline& deadline, Json& message);  // throws Interrupted
   bool start_worker(std::string& why);
+  std::optional<Record> try_row(const SweepRow& row, std::string& why);
   Record await_result(const SweepRow& row);
 
   SessionConfig config_;

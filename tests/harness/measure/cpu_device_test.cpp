@@ -137,6 +137,21 @@ TEST_CASE("cpu device: clearing a large cache counts in the seconds allowed", "[
   CHECK(timing.isolated.samples >= 1);
 }
 
+TEST_CASE("cpu device: a long launch before is the warm-up of launches that are long themselves, and of no others",
+          "[measure][cpu]") {
+  const auto device = make_cpu_device(1);
+  const MeasureConfig one_sample{.cache = CacheMode::warm, .min_samples = 1, .max_samples = 1, .max_seconds = 0.2};
+  int launches = 0;
+  // What is set up at the first launch and again at the second, as by a library that tries its kernels.
+  const Timing timing = device->time([&](int, const Launch&) { busy_for(++launches == 1 ? 300ms : 100us); }, 1,
+                                     one_sample, /*launched_seconds=*/1.5);
+  CHECK(timing.isolated.samples == 1);
+  CHECK(timing.isolated.median_ns < 300e6);  // no sample of the launch that came first
+  launches = 0;
+  device->time([&](int, const Launch&) { ++launches, busy_for(1100ms); }, 1, one_sample, 1.5);
+  CHECK(launches == 1);
+}
+
 TEST_CASE("cpu device: a launch that does nothing is suspect", "[measure][cpu]") {
   const auto device = make_cpu_device(1);
   for (const CacheMode cache : {CacheMode::cold, CacheMode::warm}) {

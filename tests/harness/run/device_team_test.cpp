@@ -74,8 +74,17 @@ class Silent : public RunObserver {
  public:
   void phase(std::string_view /*name*/) override {}
   void output(const std::string& /*line*/) override {}
+  void replaced(const std::string& why) override { told.push_back(why); }
   void tick() override {}
+  std::vector<std::string> told;
 };
+
+pid_t process_of(const Record& record) {
+  for (const Metric& metric : record.metrics)
+    if (metric.name == "process") return static_cast<pid_t>(metric.value);
+  FAIL("no metric process: " << record.reason);
+  return 0;
+}
 
 }  // namespace
 
@@ -176,6 +185,34 @@ TEST_CASE("device team: two workers on the CPU share the rows, and a crash costs
     if (id != sweep.rows[4].id) CHECK(has_timing(status));
   }
   CHECK(processes.size() >= 2);
+}
+
+TEST_CASE("worker executor: a worker that ends between two rows costs neither, and the user is told", "[run][worker]") {
+  const Sweep sweep = copy_sweep(std::vector<CopyRow>(3));
+  const InterruptGuard interrupt;
+  Silent observer;
+  WorkerExecutor executor(session_config(sweep, 1, 0), interrupt, observer);
+  executor.start();
+  const pid_t first = process_of(executor.run(sweep.rows[0]));
+
+  kill(first, SIGABRT);
+  const Record second = executor.run(sweep.rows[1]);
+  CHECK(process_of(second) != first);
+  REQUIRE(observer.told.size() == 1);
+  CHECK_THAT(observer.told[0], contains_text("worker process killed by SIGABRT before it began a row"));
+
+  // It takes the row's message, and begins nothing.
+  kill(process_of(second), SIGSTOP);
+  std::thread killer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    kill(process_of(second), SIGKILL);
+  });
+  const Record third = executor.run(sweep.rows[2]);
+  killer.join();
+  CHECK(has_timing(third.status));
+  CHECK(process_of(third) != process_of(second));
+  REQUIRE(observer.told.size() == 2);
+  CHECK_THAT(observer.told[1], contains_text("killed by SIGKILL before it began a row"));
 }
 
 TEST_CASE("device team: a GPU that is missing, or of another model, is refused by its number", "[run][devices]") {
