@@ -1,6 +1,7 @@
 #include "harness/claims/evidence.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "harness/operator/registry.hpp"
 #include "harness/results/compare.hpp"
@@ -11,7 +12,26 @@
 namespace inferometer {
 namespace {
 
+std::string device_of(const Json& environment) {
+  const Json& gpu = environment.at("gpu");
+  return (gpu.is_null() ? environment.at("host").at("cpu_model") : gpu.at("name")).get<std::string>();
+}
+
+// A merged file does not say of which part a row is, and no claim compares two devices.
+void refuse_several_devices(const Json& results) {
+  const Json& environment = results.at("environment");
+  const std::string own = device_of(environment);
+  for (const Json& part : results.value("parts", Json::array())) {
+    const Json& of = part.at("environment");
+    if (of.at("gpu").is_null() != environment.at("gpu").is_null()) continue;  // it ran rows of the processors alone
+    if (const std::string other = device_of(of); other != own)
+      throw std::runtime_error("was merged from parts on " + own + " and on " + other +
+                               "; give the parts, each of which is of one device");
+  }
+}
+
 EvidenceFile described(const NamedResults& results) {
+  refuse_several_devices(results.json);
   const Json& environment = results.json.at("environment");
   EvidenceFile file{.path = results.path,
                     .commit = shown_commit(environment.at("program")),

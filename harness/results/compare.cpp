@@ -73,6 +73,35 @@ std::vector<std::string> host_differences(const Json& base, const Json& now) {
   return differences;
 }
 
+std::string shown_gpu(const Json& gpu) {
+  return member(gpu, "name").dump() + " of " + member(gpu, "max_sm_mhz").dump() + " MHz and " +
+         member(gpu, "power_limit_w").dump() + " W";
+}
+
+std::string shown_host(const Json& host) {
+  return member(host, "cpu_model").dump() + " with " + member(host, "threads_used").dump() + " threads";
+}
+
+// Of `device`, "gpu" or "host", of two files. A file may be merged from parts that ran on devices of several kinds.
+template <class Differences, class Shown>
+std::vector<std::string> device_differences(const Json& base, const Json& now, const char* device,
+                                            Differences differences, Shown shown) {
+  const auto own = [&](const Json& of) { return member(member(of, "environment"), device); };
+  std::vector<std::string> found = differences(own(base), own(now));
+  const auto look_at_parts = [&](const Json& results, const char* file) {
+    for (const Json& part : member(results, "parts")) {
+      const Json other = own(part);
+      if (other.is_null() || differences(own(results), other).empty()) continue;
+      found.push_back(std::string("the ") + file + " file was merged from parts on " + shown(own(results)) +
+                      " and on " + shown(other));
+      return;
+    }
+  };
+  look_at_parts(base, "base");
+  look_at_parts(now, "new");
+  return found;
+}
+
 ComparedProgram program_of(const Json& results) {
   const Json program = member(results.at("environment"), "program");
   ComparedProgram one{.commit = {}, .kernels_sha256 = text_from(member(program, "kernels_sha256"))};
@@ -190,11 +219,9 @@ Comparison compare_results(const Json& base, const Json& now, double threshold) 
   comparison.noise_floor = std::max(noise_floor(base), noise_floor(now));
   std::vector<Record> base_rows = records_of(base);
   const auto any_row = [&](auto where) { return std::any_of(base_rows.begin(), base_rows.end(), where); };
-  const Json& base_machine = base.at("environment");
-  const Json& now_machine = now.at("environment");
-  if (any_row(on_gpu)) comparison.obstacles = gpu_differences(member(base_machine, "gpu"), member(now_machine, "gpu"));
+  if (any_row(on_gpu)) comparison.obstacles = device_differences(base, now, "gpu", gpu_differences, shown_gpu);
   if (any_row(on_cpu)) {
-    auto differences = host_differences(member(base_machine, "host"), member(now_machine, "host"));
+    auto differences = device_differences(base, now, "host", host_differences, shown_host);
     // Rows of a GPU are the same on any host: they are compared, and those of the CPU named.
     (any_row(on_gpu) ? comparison.host_differences : comparison.obstacles).swap(differences);
   }

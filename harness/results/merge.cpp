@@ -138,6 +138,10 @@ class Merging {
       if (from.at("finished_at") > results["finished_at"]) results["finished_at"] = from.at("finished_at");
       const Json& ratio = environment_of(part).at("noise").at("repeat_ratio");
       if (ratio.is_number() && (!noise.is_number() || ratio > noise)) noise = ratio;
+      if (const auto earlier = from.find("parts"); earlier != from.end() && earlier->is_array()) {
+        parts.insert(parts.end(), earlier->begin(), earlier->end());  // it was merged itself
+        continue;
+      }
       parts.push_back({{"file", part.name},
                        {"started_at", from.at("started_at")},
                        {"finished_at", from.at("finished_at")},

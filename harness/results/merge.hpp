@@ -34,8 +34,8 @@ struct Merged {
 };
 
 // Rows in the order of the sweep, where a part is a shard and so knows it, else in that of the parts. The environment
-// is that of the first part that has a GPU, or of the first; each part's own is kept under "parts". The noise is that
-// of the loudest part.
+// is that of the first part that has a GPU, or of the first; each part's own is kept under "parts", where those of a
+// part that was merged itself stand in its place. The noise is that of the loudest part.
 Merged merge_results(const std::vector<MergePart>& parts, const MergeAllowed& allowed);
 
 }  // namespace inferometer

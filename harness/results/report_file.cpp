@@ -1,6 +1,8 @@
 #include "harness/results/report_file.hpp"
 
+#include <algorithm>
 #include <stdexcept>
+#include <vector>
 
 #include "harness/results/json_error_words.hpp"
 #include "harness/results/record_json.hpp"
@@ -11,14 +13,32 @@
 namespace inferometer {
 namespace {
 
+std::string device_of(const Json& environment) {
+  const Json& gpu = environment.at("gpu");
+  if (gpu.is_null()) return environment.at("host").at("cpu_model");
+  return gpu.at("name").get<std::string>() + ", driver " + gpu.at("driver").get<std::string>() + ", CUDA " +
+         gpu.at("cuda_runtime").get<std::string>();
+}
+
+// The devices and commits of all parts, where a file was merged: parts may differ in both.
 std::string provenance_of(const Json& json) {
   const Json& environment = json.at("environment");
-  const Json& gpu = environment.at("gpu");
-  std::string text = gpu.is_null()
-                         ? environment.at("host").at("cpu_model").get<std::string>()
-                         : gpu.at("name").get<std::string>() + ", driver " + gpu.at("driver").get<std::string>() +
-                               ", CUDA " + gpu.at("cuda_runtime").get<std::string>();
-  return text + "; " + day_of(json.at("started_at")) + "; commit " + shown_commit(environment.at("program"));
+  std::vector<std::string> devices{device_of(environment)};
+  std::vector<std::string> commits{shown_commit(environment.at("program"))};
+  const auto add = [](std::vector<std::string>& all, const std::string& text) {
+    if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
+  };
+  for (const Json& part : json.value("parts", Json::array())) {
+    const Json& of = part.at("environment");
+    if (!of.at("gpu").is_null() || environment.at("gpu").is_null()) add(devices, device_of(of));
+    add(commits, shown_commit(of.at("program")));
+  }
+  const auto joined = [](const std::vector<std::string>& all) {
+    std::string text;
+    for (const std::string& one : all) text += (text.empty() ? "" : " and ") + one;
+    return text;
+  };
+  return joined(devices) + "; " + day_of(json.at("started_at")) + "; commit " + joined(commits);
 }
 
 void require_one_operator(const std::vector<ReportRow>& rows) {

@@ -35,6 +35,10 @@ expect 2 '--brief shortens the table of --markdown' claims --from "${published[0
 expect 2 "unknown claim 'flash', nearest is 'flash_attention'" claims --from "${published[0]}" --only flash
 expect 2 'missing.json' claims --from missing.json
 expect 2 'no results file' claims --from "$project/experiments/quickstart.json"
+# A file that was merged from parts on two kinds of GPU does not say where its rows ran.
+sed 's/"name": "NVIDIA H200"/"name": "NVIDIA A100"/' "$project/results/h200/rms_norm.json" >other.json
+expect 0 'rows of 2 parts' merge "$project/results/h200/rms_norm.json" other.json --allow devices,duplicates -o mixed.json
+expect 2 'mixed.json: was merged from parts on NVIDIA H200 and on NVIDIA A100; give the parts' claims --from mixed.json
 expect 2 'give one of the two' claims --from "${published[0]}" --json --markdown
 expect 2 'take neither results nor claims' claims --demonstrations --from "${published[0]}"
 expect 2 'missing.json' claims --claims missing.json

@@ -1,5 +1,7 @@
 #include "harness/results/merge.hpp"
 
+#include "harness/results/compare.hpp"
+#include "harness/results/report_file.hpp"
 #include "harness/results/results_file.hpp"
 #include "harness/results/run_parts.hpp"
 #include "harness/sweep/shard.hpp"
@@ -83,6 +85,10 @@ TEST_CASE("merge: a merged file can be merged again with what it lacked", "[resu
   const Merged whole = merge_results({{"some.json", some.results}, part_of(six_rows(), 3)}, {});
   CHECK(whole.missing.empty());
   CHECK(whole.results.at("rows").size() == 6);
+  std::vector<std::string> files;
+  for (const Json& part : whole.results.at("parts")) files.push_back(part.at("file"));
+  CHECK(files == std::vector<std::string>{"part1.json", "part2.json", "part3.json"});
+  CHECK(schema_complaint(whole.results) == "");
 }
 
 TEST_CASE("merge: missing rows are named", "[results][merge]") {
@@ -128,6 +134,26 @@ TEST_CASE("merge: other configs, binaries and devices are refused unless allowed
     CHECK_THROWS_WITH(merge_results(parts, {}), contains_text("part1.json and part2.json " + one.words));
     CHECK(merge_results(parts, one.allowed).results.at("rows").size() == 4);
   }
+}
+
+TEST_CASE("merge: a file of several devices and programs says so in a report, and is compared with none",
+          "[results][merge]") {
+  DeviceReport other_gpu = one_gpu();
+  other_gpu.gpu->name = "NVIDIA A100";
+  MergePart other = part_of(six_rows(), 2, other_gpu);
+  other.results["environment"]["program"]["git_commit"] = "another";
+  const Json one = part_of(six_rows(), 1).results;
+  const Json mixed = merge_results({{"one.json", one}, other}, {.binary = true, .devices = true}).results;
+  const std::string provenance = read_report_file({"mixed.json", mixed}).provenance;
+  CHECK_THAT(provenance, contains_text("NVIDIA H200, driver ") && contains_text(" and NVIDIA A100, driver ") &&
+                             contains_text(" and another"));
+  CHECK(compare_results(one, one, 0.05).obstacles.empty());
+  const std::vector<std::string> wanted{
+      R"(the new file was merged from parts on "NVIDIA H200" of 0 MHz and 0.0 W and on "NVIDIA A100" of 0 MHz and 0.0 W)"};
+  CHECK(compare_results(one, mixed, 0.05).obstacles == wanted);
+  CHECK(compare_results(mixed, one, 0.05).obstacles.size() == 1);
+  const Json alike = merge_results({{"one.json", one}, part_of(six_rows(), 3)}, {}).results;
+  CHECK(compare_results(one, alike, 0.05).obstacles.empty());
 }
 
 TEST_CASE("merge: two cards of one model belong together, and a part without a GPU to both", "[results][merge]") {
