@@ -14,8 +14,9 @@
 # --exclude leaves kernels out whose mangled names hold KERNEL, for the tool itself can fail in one. The table's second line says so.
 #
 # --done goes on where earlier runs ended: what one of their tables shows clean, and no later one to have errors, is not run again, and what
-# took long there starts first. Tables that left out kernels which this run does not are refused, and those of another program. --same-kernels takes them: the caller's word that the cases of the
-# same name and the kernels they run are the same, to be given only where the device code has been compared; the last line repeats it.
+# took long there starts first. Tables of runs that left out kernels which this one runs are refused, and tables of another program.
+# --same-kernels takes the latter: the caller's word that the cases of the same name and the kernels they run are the same, to be given only
+# where the device code has been compared; the last line repeats it.
 set -uo pipefail
 
 usage() { printf 'sanitize: %s\n' "$1" >&2; sed -n '/^#   tests/s/^# *//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
