@@ -141,6 +141,10 @@ OLD=1 expect 1 '^2 of 4 clean$' "$PWD/bin/gpu_tests" --tools racecheck --jobs 8
 expect 2 'the test program is missing'
 expect 2 'absent is no program' absent
 expect 2 "unknown tool 'memchek'" "$PWD/bin/gpu_tests" --tools memchek
+for tools in , memcheck, memcheck,,racecheck; do expect 2 "names with commas between, got '$tools'" "$PWD/bin/gpu_tests" --tools "$tools"; done
+expect 2 '--tools names memcheck twice' "$PWD/bin/gpu_tests" --tools memcheck,memcheck
+expect 2 '--tools names memcheck twice' "$PWD/bin/gpu_tests" --tools memcheck,racecheck,memcheck
+expect 2 'bin cannot be read' "$PWD/bin/gpu_tests" --done bin
 expect 2 '--limit must be seconds' "$PWD/bin/gpu_tests" --limit 0
 expect 2 "matches 'none'" "$PWD/bin/gpu_tests" none
 

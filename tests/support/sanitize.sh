@@ -42,7 +42,9 @@ done
 [ -n "$program" ] || usage 'the test program is missing'
 [[ $jobs =~ ^[1-9][0-9]*$ ]] || usage "--jobs must be a count from 1 on, got '$jobs'"
 [[ $limit =~ ^[1-9][0-9]*$ ]] || usage "--limit must be seconds from 1 on, got '$limit'"
+[[ $tools =~ ^[a-z]+(,[a-z]+)*$ ]] || usage "--tools must be names with commas between, got '$tools'"
 for tool in ${tools//,/ }; do
+  [[ ,$tools, != *,$tool,*,$tool,* && ,$tools, != *,$tool,$tool,* ]] || usage "--tools names $tool twice"
   case $tool in memcheck | racecheck | initcheck | synccheck) ;; *) usage "--tools: unknown tool '$tool', known are memcheck, racecheck, initcheck, synccheck" ;; esac
 done
 [ -z "$same_kernels" ] || [ ${#tables[@]} -gt 0 ] || usage '--same-kernels says something of --done TABLE, and there is none'
@@ -53,7 +55,7 @@ hash=$(sha256sum <"$program") || exit 2
 hash=${hash%% *}
 others=0  # tables that are not of this program
 for table in "${tables[@]}"; do
-  [ -r "$table" ] || usage "--done: $table cannot be read"
+  [ -f "$table" ] && [ -r "$table" ] || usage "--done: $table cannot be read"
   of=$(sed -n '1s/^program  *//p' "$table")
   without=$(sed -n '2s/^without  *//p' "$table")
   [ -z "$without" ] || [ "$without" = "$exclude" ] || usage "--done: $table is of a run with --exclude $without, this one must leave out the same"
