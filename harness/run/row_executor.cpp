@@ -90,7 +90,7 @@ Record WorkerExecutor::run(const SweepRow& row) {
     if (auto record = try_row(row, why)) return std::move(*record);
     observer_.replaced(why);
   }
-  return row_record(row, Status::crashed, why);
+  return row_record(row, Status::crashed, "this row was given to two workers: " + why);
 }
 
 // None, with the reason, where the worker was gone before this row began: it ended between two rows, which is no row's
@@ -117,7 +117,7 @@ Record WorkerExecutor::await_result(const SweepRow& row) {
         worker_.reset();
         return row_record(row, Status::timed_out,
                           "no result within limits.row_seconds = " + shown_seconds(config_.row.limits.row_seconds) +
-                              "; killed " + (phase_.empty() ? "before it began a row" : "in phase " + phase_));
+                              "; killed in phase " + (phase_.empty() ? "start" : phase_));
       case Wait::gone: {
         const std::string reason = describe_end(*worker_, phase_);
         worker_.reset();
