@@ -59,7 +59,7 @@ class NewHeads {
       if (head >= heads || !has_elements()) continue;
       const auto* const words = reinterpret_cast<const unsigned int*>(
           tokens_.qkv + (std::int64_t{part_.sequence} * heads_of_token() + place(head)) * Shape::kHeadDim);
-      low[i] = __ldcg(words + lane());  // past the L1: it was written while this grid was set up
+      low[i] = __ldcg(words + lane());  // past the L1: no other warp of this SM reads it
       high[i] = __ldcg(words + kHalfDim / 2 + lane());
     }
     const bool keeps_norm = part_.index == 0 && part_.kv_head == 0 && warp_ == 0;
