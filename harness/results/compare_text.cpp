@@ -30,7 +30,7 @@ std::string problem_text(const Record& record, const std::vector<std::string>& v
   std::string text;
   for (const std::string& name : varying)
     if (const Value* value = field_in(record.problem, name))
-      text += (text.empty() ? "" : ", ") + name + " " + to_string(*value);
+      text += (text.empty() ? "" : ", ") + name + " " + short_text(*value);
   return text;
 }
 

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <variant>
 
+#include "harness/results/shown_fields.hpp"
+
 namespace inferometer {
 
 std::string markdown_cell(const std::string& text) {
@@ -19,7 +21,7 @@ std::string markdown_cell(const std::string& text) {
 }
 
 std::string markdown_cell(const Value& value) {
-  const std::string text = to_string(value);
+  const std::string text = short_text(value);
   // A list of integers is not escaped: its brackets are ours, and no link follows them.
   return std::holds_alternative<std::vector<std::int64_t>>(value) ? text : markdown_cell(text);
 }

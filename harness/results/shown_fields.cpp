@@ -1,7 +1,9 @@
 #include "harness/results/shown_fields.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
+#include <variant>
 
 #include "harness/operator/registry.hpp"
 
@@ -63,6 +65,16 @@ ShownFields shown_fields(const Json& config, std::string_view operator_name, con
 const Value* field_in(const Fields& fields, std::string_view name) {
   const auto found = std::find_if(fields.begin(), fields.end(), [&](const auto& field) { return field.first == name; });
   return found == fields.end() ? nullptr : &found->second;
+}
+
+std::string short_text(const Value& value) {
+  constexpr std::size_t kLongest = 6;
+  constexpr std::size_t kFirst = 3;
+  const auto* const list = std::get_if<std::vector<std::int64_t>>(&value);
+  if (list == nullptr || list->size() <= kLongest) return to_string(value);
+  std::string text = "[";
+  for (std::size_t i = 0; i < kFirst; ++i) text += std::to_string((*list)[i]) + ", ";
+  return text + "..., " + std::to_string(list->back()) + "] (" + std::to_string(list->size()) + ")";
 }
 
 }  // namespace inferometer

@@ -23,4 +23,8 @@ ShownFields shown_fields(const Json& config, std::string_view operator_name, con
 // Null when there is no such field.
 const Value* field_in(const Fields& fields, std::string_view name);
 
+// A value in a cell or a line: of a list of more than six the first three and the last, and how many there are:
+// "[104, 146, 188, ..., 1400] (32)". Two such lists can look the same; the results file has them whole.
+std::string short_text(const Value& value);
+
 }  // namespace inferometer

@@ -16,7 +16,7 @@ using Cells = std::vector<std::string>;
 
 std::string field_text(const Fields& fields, const std::string& name) {
   const Value* value = field_in(fields, name);
-  return value == nullptr ? "-" : to_string(*value);
+  return value == nullptr ? "-" : short_text(*value);
 }
 
 struct Line {

@@ -14,7 +14,7 @@ RowTexts::RowTexts(const Sweep& sweep) {
 std::string RowTexts::operator()(const SweepRow& row) const {
   std::string text = row.operator_name + "/" + row.variant;
   for (const std::string& name : fields_)
-    if (const Value* value = field_in(row.problem, name)) text += " " + name + "=" + to_string(*value);
+    if (const Value* value = field_in(row.problem, name)) text += " " + name + "=" + short_text(*value);
   return text;
 }
 

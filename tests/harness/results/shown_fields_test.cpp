@@ -58,3 +58,11 @@ TEST_CASE("shown fields: of an unknown operator or without a config nothing is t
   CHECK(shown_fields(Json(), "attention_prefill", {&row}).fixed == Names{"head_dim"});
   CHECK(shown_fields(Json::object(), "attention_prefill", {}).fixed.empty());
 }
+
+TEST_CASE("shown fields: a long list is shown by its ends and its length", "[results]") {
+  const std::vector<std::int64_t> six{1, 2, 3, 4, 5, 6};
+  CHECK(short_text(six) == "[1, 2, 3, 4, 5, 6]");
+  const std::vector<std::int64_t> seven{1, 2, 3, 4, 5, 6, 70};
+  CHECK(short_text(seven) == "[1, 2, 3, ..., 70] (7)");
+  CHECK(short_text(std::string("f16")) == "f16");
+}
