@@ -88,11 +88,6 @@ DecoderForward::DecoderForward(const DecoderWeights& weights, const DecoderConfi
   if (const ChainShape chain = chain_shape(shape_);
       !chain_unsupported(chain, config.weight_bits, shape_.layers).has_value())
     chain_.emplace(chain, config.weight_bits, shape_.layers, static_cast<float>(shape_.norm_eps), stream, allocator);
-  const std::int64_t most = most_chain_tokens(config.weight_bits);
-  if (const ChainShape chain = chain_shape(shape_);
-      !chain_unsupported(chain, config.weight_bits, shape_.layers, most).has_value())
-    rows_chain_.emplace(chain, config.weight_bits, shape_.layers, static_cast<float>(shape_.norm_eps), stream,
-                        allocator, most);
   residual_ = scratch(tokens * shape_.hidden, sizeof(float));
   normed_ = half(tokens, shape_.hidden);
   delta_ = half(tokens, shape_.hidden);
@@ -144,7 +139,7 @@ void DecoderForward::upload_turns(std::int64_t positions) {
 }
 
 bool DecoderForward::has_late_norms(std::int64_t tokens) {
-  if (tokens > kMostLateTokens || chain(tokens) != nullptr) return false;
+  if (tokens > kMostLateTokens || (chain_.has_value() && tokens == 1)) return false;
   const auto [found, is_new] = late_.emplace(tokens, false);
   if (is_new) {
     const LayerWeights& layer = weights_.layers.front();  // all are of one size
@@ -222,7 +217,7 @@ void DecoderForward::run(const ForwardStep& step, const StepArrays& inputs, Stre
   try {
     run_layers(step, inputs, stream);
   } catch (...) {
-    if (chained) chain(step.tokens)->reset(stream);
+    if (chained) chain_->reset(stream);
     throw;
   }
   if (step.samples == 0) return;
@@ -242,7 +237,7 @@ void DecoderForward::run_layers(const ForwardStep& step, const StepArrays& input
     if (layer == 0 || !chained) products_.run(weights.qkv, normed_.get(), qkv_.get(), step.tokens, stream);
     run_attention(step, layer, inputs, stream);
     if (chained) {
-      run_chain(layer, step.tokens, stream);
+      run_chain(layer, stream);
       continue;
     }
     if (late) {
@@ -324,30 +319,24 @@ void DecoderForward::run_mlp(const ForwardStep& step, std::int64_t layer, Stream
   products_.run(weights.down, active_.get(), delta_.get(), tokens, stream);
 }
 
-const ProductChain* DecoderForward::chain(std::int64_t tokens) const {
-  if (tokens > lab_chain.tokens || tokens > most_chain_tokens(config_.weight_bits)) return nullptr;
-  const std::optional<ProductChain>& chain = tokens == 1 ? chain_ : rows_chain_;
-  return chain.has_value() ? &*chain : nullptr;
-}
-
 // All products behind the attention of `layer` up to the q, k and v of the next one.
-void DecoderForward::run_chain(std::int64_t layer, std::int64_t tokens, Stream stream) {
+void DecoderForward::run_chain(std::int64_t layer, Stream stream) {
   const auto number = static_cast<std::size_t>(layer);
   const LayerWeights& weights = weights_.layers[number];
-  ChainLayer products{.weights = {elements(weights.o), elements(weights.gate_up), elements(weights.down), nullptr},
-                      .mlp_gain = halves(weights.mlp_norm),
-                      .next_gain = nullptr};
+  ChainLayer chain{.weights = {elements(weights.o), elements(weights.gate_up), elements(weights.down), nullptr},
+                   .mlp_gain = halves(weights.mlp_norm),
+                   .next_gain = nullptr};
   if (number + 1 < weights_.layers.size()) {
     const LayerWeights& next = weights_.layers[number + 1];
-    products.weights[static_cast<int>(ChainProduct::next_qkv)] = elements(next.qkv);
-    products.next_gain = halves(next.attention_norm);
+    chain.weights[static_cast<int>(ChainProduct::next_qkv)] = elements(next.qkv);
+    chain.next_gain = halves(next.attention_norm);
   }
-  chain(tokens)->run(layer, products,
-                     {.attention = halves(attended_),
-                      .h = as<float>(residual_),
-                      .inverse = as<float>(inverse_[0]),
-                      .qkv = halves(qkv_)},
-                     tokens, stream);
+  chain_->run(layer, chain,
+              {.attention = halves(attended_),
+               .h = as<float>(residual_),
+               .inverse = as<float>(inverse_[0]),
+               .qkv = halves(qkv_)},
+              stream);
 }
 
 void DecoderForward::run_head(const ForwardStep& step, const StepArrays& inputs, Stream stream) {

@@ -10,9 +10,6 @@
 #include "kernels/decoder/product_chain_f16.cuh"
 #include "kernels/decoder/product_chain_gpu.hpp"
 #include "kernels/decoder/product_chain_int4.cuh"
-#include "kernels/decoder/product_chain_rows.cuh"
-#include "kernels/decoder/product_chain_rows_f16.cuh"
-#include "kernels/decoder/product_chain_rows_int4.cuh"
 
 namespace inferometer::decoder {
 namespace {
@@ -23,7 +20,6 @@ constexpr int kLeastStages = 4;
 struct ChainKernel {
   void (*kernel)(ChainArgs);
   int threads;
-  int tokens;  // at most
   int unit;
   int stage_bytes;
   int (*bytes)(const ChainShape& shape, int stages);  // of shared memory
@@ -31,30 +27,12 @@ struct ChainKernel {
   template <class Format>
   static ChainKernel of() {
     using C = Chain<Format>;
-    return {&product_chain_kernel<Format>, C::kThreads, 1, Format::kUnit, Format::kStageBytes, &C::bytes};
-  }
-  template <class Format, int kTokens>
-  static ChainKernel of_rows() {
-    using C = ChainRows<Format, kTokens>;
-    return {&product_chain_rows_kernel<Format, kTokens>,
-            C::kThreads,
-            kTokens,
-            Format::kUnit,
-            Format::kStageBytes,
-            &C::bytes};
+    return {&product_chain_kernel<Format>, C::kThreads, Format::kUnit, Format::kStageBytes, &C::bytes};
   }
 };
 
-ChainKernel kernel_of(std::int64_t bits, std::int64_t tokens) {
-  if (tokens > 16) return ChainKernel::of_rows<RowsHalves, 32>();
-  if (tokens > 8) return bits == 16 ? ChainKernel::of_rows<RowsHalves, 16>() : ChainKernel::of_rows<RowsInt4, 16>();
-  if (tokens > 1) return bits == 16 ? ChainKernel::of_rows<RowsHalves, 8>() : ChainKernel::of_rows<RowsInt4, 8>();
+ChainKernel kernel_of(std::int64_t bits) {
   return bits == 16 ? ChainKernel::of<ChainHalves>() : ChainKernel::of<ChainInt4>();
-}
-
-// What a launch for so many tokens uses of an exchange.
-int bytes_sent(const ChainShape& shape, int blocks, int tokens) {
-  return ChainExchange::bytes(shape, blocks, tokens, std::max(tokens, kChainParts));
 }
 
 int device_attribute(cudaDeviceAttr attribute) {
@@ -75,13 +53,10 @@ int stages_of(const ChainKernel& kernel, const ChainShape& shape) {
 
 }  // namespace
 
-std::optional<std::string> chain_unsupported(const ChainShape& shape, std::int64_t bits, std::int64_t layers,
-                                             std::int64_t tokens) {
+std::optional<std::string> chain_unsupported(const ChainShape& shape, std::int64_t bits, std::int64_t layers) {
   if (!on_sm90()) return "the GPU is not of compute capability 9.0";
   if (device_attribute(cudaDevAttrMpsEnabled) != 0) return "the GPU is shared by processes through MPS";
   if (bits != 16 && bits != 4) return "weights must have 16 or 4 bits, got " + std::to_string(bits);
-  if (tokens < 1 || tokens > most_chain_tokens(bits))
-    return "tokens must be 1 to " + std::to_string(most_chain_tokens(bits)) + ", got " + std::to_string(tokens);
   if (layers < 2) return "layers must be at least 2, got " + std::to_string(layers);  // ProductChain::exchange
   for (const auto& [name, size] : {std::pair("hidden", shape.hidden),
                                    {"q_heads * head_dim", shape.attention},
@@ -89,7 +64,7 @@ std::optional<std::string> chain_unsupported(const ChainShape& shape, std::int64
                                    {"rows of q, k and v", shape.qkv_rows}})
     if (size <= 0 || size % 64 != 0)
       return std::string(name) + " must be a multiple of 64, got " + std::to_string(size);
-  const ChainKernel kernel = kernel_of(bits, tokens);
+  const ChainKernel kernel = kernel_of(bits);
   const int blocks = multiprocessors();
   if (blocks > kMostBlocks) return "the GPU has more than " + std::to_string(kMostBlocks) + " multiprocessors";
   const int most_hidden = kMostOwnRows / kernel.unit * kernel.unit * blocks;
@@ -110,15 +85,14 @@ std::optional<std::string> chain_unsupported(const ChainShape& shape, std::int64
 }
 
 ProductChain::ProductChain(const ChainShape& shape, std::int64_t bits, std::int64_t layers, float eps, Stream stream,
-                           Allocator& allocator, std::int64_t most_tokens)
-    : shape_(shape), bits_(bits), layers_(layers), most_tokens_(most_tokens), eps_(eps) {
-  for (std::int64_t tokens = 1; tokens <= most_tokens; tokens *= 2) {
-    if (most_tokens > 1 && tokens == 1) continue;
-    if (const auto sentence = chain_unsupported(shape, bits, layers, tokens))
-      throw std::runtime_error("product chain: " + *sentence);
-    require_sm90_code(reinterpret_cast<const void*>(kernel_of(bits, tokens).kernel), "the chain of products");
-  }
-  exchange_bytes_ = static_cast<std::size_t>(bytes_sent(shape, multiprocessors(), static_cast<int>(most_tokens)));
+                           Allocator& allocator)
+    : shape_(shape), bits_(bits), layers_(layers), eps_(eps) {
+  if (const auto sentence = chain_unsupported(shape, bits, layers))
+    throw std::runtime_error("product chain: " + *sentence);
+  const ChainKernel kernel = kernel_of(bits);
+  require_sm90_code(reinterpret_cast<const void*>(kernel.kernel), "the chain of products");
+  stages_ = stages_of(kernel, shape);
+  exchange_bytes_ = static_cast<std::size_t>(ChainExchange::bytes(shape, multiprocessors()));
   for (std::shared_ptr<void>& exchange : exchanges_) {
     exchange = allocator.allocate(exchange_bytes_, "workspace");
     INFEROMETER_CUDA_CHECK(cudaMemsetAsync(exchange.get(), 0xff, exchange_bytes_, stream));
@@ -137,23 +111,16 @@ ChainExchange ProductChain::exchange(std::int64_t layer) const {
 }
 
 // Cooperative: refused where not all blocks can be resident at once, and begun when they can.
-void ProductChain::run(std::int64_t layer, const ChainLayer& weights, const ChainVectors& vectors, std::int64_t tokens,
+void ProductChain::run(std::int64_t layer, const ChainLayer& weights, const ChainVectors& vectors,
                        Stream stream) const {
-  if (most_tokens_ == 1 ? tokens != 1 : tokens < 2 || tokens > most_tokens_)
-    throw std::invalid_argument("product chain: of " + std::to_string(most_tokens_) + " tokens, got " +
-                                std::to_string(tokens));
-  const ChainKernel kernel = kernel_of(bits_, tokens);
-  const int stages = stages_of(kernel, shape_);
-  // In front of the first layer was a step of another number of tokens, maybe.
-  const int used_bytes =
-      layer == 0 ? static_cast<int>(exchange_bytes_) : bytes_sent(shape_, multiprocessors(), kernel.tokens);
+  const ChainKernel kernel = kernel_of(bits_);
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeCooperative;
   attribute.val.cooperative = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(multiprocessors()));
   config.blockDim = dim3(static_cast<unsigned>(kernel.threads));
-  config.dynamicSmemBytes = static_cast<std::size_t>(kernel.bytes(shape_, stages));
+  config.dynamicSmemBytes = static_cast<std::size_t>(kernel.bytes(shape_, stages_));
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = 1;
@@ -161,16 +128,13 @@ void ProductChain::run(std::int64_t layer, const ChainLayer& weights, const Chai
                                             ChainArgs{.shape = shape_,
                                                       .layer = weights,
                                                       .eps = eps_,
-                                                      .stages = stages,
+                                                      .stages = stages_,
                                                       .attention = vectors.attention,
                                                       .h = vectors.h,
                                                       .qkv = vectors.qkv,
                                                       .inverse = vectors.inverse,
                                                       .exchange = exchange(layer),
-                                                      .used = exchange((layer + layers_ - 1) % layers_),
-                                                      .tokens = static_cast<int>(tokens),
-                                                      .used_bytes = used_bytes,
-                                                      .probe = lab_chain.probe}));
+                                                      .used = exchange((layer + layers_ - 1) % layers_)}));
 }
 
 }  // namespace inferometer::decoder

@@ -1,4 +1,4 @@
-// The products of a decoder layer from one attention to the next, for one token or a few, in one kernel:
+// The products of a decoder layer from one attention to the next, for one token, in one kernel:
 //
 //   h += a O^T                                          [hidden]         f32, a: what attention gave
 //   y  = silu(x G^T) * (x U^T),  x = RMSNorm(h, gain)   [intermediate]   f16
@@ -12,8 +12,6 @@
 // No barrier of the grid: a vector that goes from blocks to blocks (ChainExchange) holds before the launch what no
 // result can be, and whoever needs it reads it until all of it is there. Norms are late (matmul/product_ends.hpp): the
 // owner of an element of h sends f16(h * gain * scale), and sums of products are divided by rms(h).
-//
-// For one token product_chain.cuh, for 2 to 32 product_chain_rows.cuh.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -38,27 +36,24 @@ struct ChainLayer {
 inline constexpr std::uint32_t kUnsentFloat = 0xffffffffU;  // or two f16
 inline constexpr int kChainParts = 8;                       // sums of squares of a block
 
-// Vectors that go from blocks to blocks, of each token, one behind the other from `memory` on (16-byte aligned). One
-// token's sums of squares are kChainParts of a block; a block sends one of each of several `tokens`, as many parts.
+// Vectors that go from blocks to blocks, one behind the other from `memory` on (16-byte aligned).
 struct ChainExchange {
   std::uint8_t* memory;
 
-  // [tokens, hidden] f16 behind attention_out, [tokens, intermediate] behind gate_up, [tokens, hidden] behind down.
-  INFEROMETER_HOST_DEVICE __half* vector(const ChainShape& shape, ChainProduct behind, int tokens = 1) const {
+  // [hidden] f16 behind attention_out, [intermediate] behind gate_up, [hidden] behind down.
+  INFEROMETER_HOST_DEVICE __half* vector(const ChainShape& shape, ChainProduct behind) const {
     const int at = behind == ChainProduct::attention_out ? 0
                    : behind == ChainProduct::gate_up     ? shape.hidden
                                                          : shape.hidden + shape.intermediate;
-    return reinterpret_cast<__half*>(memory) + at * tokens;
+    return reinterpret_cast<__half*>(memory) + at;
   }
-  // [blocks, parts] f32: sums of squares of the rows of h that a block's groups have.
-  INFEROMETER_HOST_DEVICE float* squares(const ChainShape& shape, int blocks, ChainProduct behind, int tokens = 1,
-                                         int parts = kChainParts) const {
-    return reinterpret_cast<float*>(memory + (2 * shape.hidden + shape.intermediate) * 2 * tokens) +
-           (behind == ChainProduct::attention_out ? 0 : blocks * parts);
+  // [blocks, kChainParts] f32: sums of squares of the rows of h that a block's groups have.
+  INFEROMETER_HOST_DEVICE float* squares(const ChainShape& shape, int blocks, ChainProduct behind) const {
+    return reinterpret_cast<float*>(memory + (2 * shape.hidden + shape.intermediate) * 2) +
+           (behind == ChainProduct::attention_out ? 0 : blocks * kChainParts);
   }
-  static INFEROMETER_HOST_DEVICE int bytes(const ChainShape& shape, int blocks, int tokens = 1,
-                                           int parts = kChainParts) {
-    return (2 * shape.hidden + shape.intermediate) * 2 * tokens + 2 * blocks * parts * 4;
+  static INFEROMETER_HOST_DEVICE int bytes(const ChainShape& shape, int blocks) {
+    return (2 * shape.hidden + shape.intermediate) * 2 + 2 * blocks * kChainParts * 4;
   }
 };
 
@@ -67,15 +62,12 @@ struct ChainArgs {
   ChainLayer layer;
   float eps;
   int stages;               // of the ring
-  const __half* attention;  // [tokens, attention]
-  float* h;                 // [tokens, hidden]
-  __half* qkv;              // [tokens, qkv_rows]
-  float* inverse;           // [tokens] 1 / rms(h) at the norm before; the last norm's is left here
+  const __half* attention;  // [attention]
+  float* h;                 // [hidden]
+  __half* qkv;              // [qkv_rows]
+  float* inverse;           // 1 / rms(h) at the norm before; the last norm's is left here
   ChainExchange exchange;   // unsent
   ChainExchange used;       // of the launch before, to be made unsent again; another one
-  int tokens;               // product_chain_rows.cuh
-  int used_bytes;           // of `used`: all that may have been sent
-  bool probe;               // RowsSlice::await
 };
 
 }  // namespace inferometer::decoder

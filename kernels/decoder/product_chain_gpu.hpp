@@ -1,4 +1,4 @@
-// The products of product_chain.hpp on the GPU, for a decoder's steps of one token or a few.
+// The products of product_chain.hpp on the GPU, for a decoder's steps of one token.
 //
 // Blocks wait for what other blocks of their launch send, so all of them must run at once, or none ends:
 // - One launch is cooperative: refused where its blocks have no room together. A block that faults ends the kernel
@@ -11,7 +11,6 @@
 
 #include <cuda_fp16.h>
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,30 +22,18 @@
 
 namespace inferometer::decoder {
 
-// Of a step that runs it.
-constexpr std::int64_t most_chain_tokens(std::int64_t bits) { return bits == 16 ? 32 : 16; }
-
-// For tests/lab: steps of more tokens do not run the chain, and how it waits (RowsSlice::await).
-struct LabChain {
-  std::int64_t tokens = 32;
-  bool probe = true;
-  auto operator<=>(const LabChain&) const = default;
-};
-inline LabChain lab_chain;
-
 // A sentence where the current GPU, this shape or weights of so many bits are not the kernel's: it is for compute
-// capability 9.0 without MPS, for 16 and 4 bits, for steps of up to most_chain_tokens(), for two
-// layers or more, for sizes that are multiples of 64 and `hidden` of about 64 a multiprocessor at most, and needs room
-// for the longest vector of one token and four stages of weights in shared memory. Throws CudaError.
-std::optional<std::string> chain_unsupported(const ChainShape& shape, std::int64_t bits, std::int64_t layers,
-                                             std::int64_t tokens = 1);
+// capability 9.0 without MPS, for 16 and 4 bits, for two layers or more, for sizes that are multiples of 64 and
+// `hidden` of about 64 a multiprocessor at most, and needs room for the longest vector and four stages of weights in
+// shared memory. Throws CudaError.
+std::optional<std::string> chain_unsupported(const ChainShape& shape, std::int64_t bits, std::int64_t layers);
 
-// Where a launch reads and writes, on the device, for each token.
+// Where a launch reads and writes, on the device.
 struct ChainVectors {
-  const __half* attention = nullptr;  // [tokens, attention], read
-  float* h = nullptr;                 // [tokens, hidden], the residual stream, read and written
-  float* inverse = nullptr;           // [tokens]: 1 / rms(h) at the norm before the attention, then for the next layer
-  __half* qkv = nullptr;              // [tokens, qkv_rows], written, of the next layer
+  const __half* attention = nullptr;  // [attention], read
+  float* h = nullptr;                 // [hidden], the residual stream, read and written
+  float* inverse = nullptr;           // [1]: 1 / rms(h) at the norm before the attention; written for the next layer
+  __half* qkv = nullptr;              // [qkv_rows], written, of the next layer
 };
 
 // For one stream: launches of an object come one after the other, layers 0 to layers - 1 and from 0 again. A launch
@@ -54,24 +41,20 @@ struct ChainVectors {
 // have been left so.
 class ProductChain {
  public:
-  // For steps of one token, or of 2 to `most_tokens`, a power of two; launches of a step are of one number. Throws
-  // std::runtime_error with the sentence of chain_unsupported, and CudaError.
+  // Throws std::runtime_error with the sentence of chain_unsupported, and CudaError.
   ProductChain(const ChainShape& shape, std::int64_t bits, std::int64_t layers, float eps, Stream stream,
-               Allocator& allocator, std::int64_t most_tokens = 1);
+               Allocator& allocator);
 
   // Queues a layer's products; may be captured. In a turn (chain_turn.hpp) of the stream that this, or the graph which
   // it is captured for, is queued on: every run of the graph in one. A graph that runs more than once holds all layers,
-  // or a run would read what the one before has sent. Throws CudaError, and std::invalid_argument for tokens
-  // that it is not for.
-  void run(std::int64_t layer, const ChainLayer& weights, const ChainVectors& vectors, std::int64_t tokens,
-           Stream stream) const;
+  // or a run would read what the one before has sent. Throws CudaError.
+  void run(std::int64_t layer, const ChainLayer& weights, const ChainVectors& vectors, Stream stream) const;
 
   // All exchanges unsent, behind what is queued: for a step that ended, by an error, before its last layer. Otherwise
   // the next one would read what this one sent. Reports errors.
   void reset(Stream stream) const noexcept;
 
-  // Three exchanges, each of 2 (2 hidden + intermediate) + 64 multiprocessors bytes, for several tokens most_tokens
-  // (4 hidden + 2 intermediate + 8 multiprocessors).
+  // Three exchanges, each of 2 (2 hidden + intermediate) + 64 multiprocessors bytes.
   std::size_t workspace_bytes() const { return 3 * exchange_bytes_; }
 
  private:
@@ -80,8 +63,8 @@ class ProductChain {
   ChainShape shape_;
   std::int64_t bits_;
   std::int64_t layers_;
-  std::int64_t most_tokens_;
   float eps_;
+  int stages_ = 0;
   std::size_t exchange_bytes_ = 0;
   std::shared_ptr<void> exchanges_[3];
 };

@@ -65,19 +65,4 @@ INFEROMETER_HOST_DEVICE constexpr int chain_most_k(const ChainShape& shape) {
   return shape.intermediate > wide ? shape.intermediate : wide;
 }
 
-// Row of W of f16 that is row `r` of 8 in the upper (0) or lower (1) half of a tile of product_chain_rows.cuh, or -1
-// past the share's end. Where the product is gated halves are gates and their ups.
-INFEROMETER_HOST_DEVICE constexpr int chain_tile_row(bool gated, const ChainShare& share, int tile, int half, int r) {
-  const int i = gated ? tile * 8 + r : (tile * 2 + half) * 8 + r;
-  if (i >= share.count) return -1;
-  const int at = share.begin + i;
-  return gated ? at / 8 * 16 + half * 8 + at % 8 : at;
-}
-
-// Where element `i` of a vector lies for fragments of two steps of mma, 16 bytes a lane: lane t of four has of each 32
-// elements 2 t + 8 j and 2 t + 8 j + 1, j = 0 to 3.
-INFEROMETER_HOST_DEVICE constexpr int chain_fragment_place(int i) {
-  return i / 32 * 32 + i % 8 / 2 * 8 + i % 32 / 8 * 2 + i % 2;
-}
-
 }  // namespace inferometer::decoder

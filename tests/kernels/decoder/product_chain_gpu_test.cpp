@@ -1,11 +1,9 @@
-// The chain of a layer's products for one token and for a few, against the equations in f64, and what holds between
-// launches.
+// The chain of a layer's products for one token, against the equations in f64, and what holds between launches.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "harness/measure/gpu_handles.hpp"
@@ -32,32 +30,19 @@ void check_vectors(const Vectors& got, const Vectors& expected, bool has_next = 
   if (has_next) CHECK(rel_l2(got[1], expected[1]) < kTolerance);
 }
 
-// A chain's bits, for how many tokens it is at most, and those of a step.
-struct Kind {
-  std::int64_t bits;
-  std::int64_t most;
-  std::int64_t tokens;
-};
-constexpr Kind kKinds[] = {{16, 1, 1}, {4, 1, 1}, {16, 8, 3}, {16, 16, 16}, {16, 32, 20}, {4, 8, 3}, {4, 16, 16}};
-
-// For chains of several tokens steps of so many, one behind the other: more, fewer, and by another kernel.
-void check_layers(const ChainShape& shape, std::int64_t bits, std::int64_t layers,
-                  const std::vector<std::int64_t>& steps = {1}) {
+void check_layers(const ChainShape& shape, std::int64_t bits, std::int64_t layers) {
   if (!on_sm90() || !has_chain_blocks(shape.hidden)) return;
-  ChainRun run(shape, bits, layers, steps == std::vector<std::int64_t>{1} ? 1 : decoder::most_chain_tokens(bits));
-  for (const std::int64_t tokens : steps) {
-    INFO("hidden " << shape.hidden << ", attention " << shape.attention << ", intermediate " << shape.intermediate
-                   << ", rows of q, k and v " << shape.qkv_rows << ", bits " << bits << ", tokens " << tokens);
-    run.set_tokens(tokens);
-    run.reset();
-    for (std::size_t layer = 0; layer < run.layers(); ++layer) {
-      const Vectors before = run.results();
-      const bool has_next = layer + 1 < run.layers();
-      run.launch(layer, has_next);
-      const Vectors got = run.results();
-      check_vectors(got, run.expected(layer, before[0]), has_next);
-      if (!has_next) CHECK(got[1] == before[1]);
-    }
+  INFO("hidden " << shape.hidden << ", attention " << shape.attention << ", intermediate " << shape.intermediate
+                 << ", rows of q, k and v " << shape.qkv_rows << ", bits " << bits);
+  ChainRun run(shape, bits, layers);
+  run.reset();
+  for (std::size_t layer = 0; layer < run.layers(); ++layer) {
+    const Vectors before = run.results();
+    const bool has_next = layer + 1 < run.layers();
+    run.launch(layer, has_next);
+    const Vectors got = run.results();
+    check_vectors(got, run.expected(layer, before[0]), has_next);
+    if (!has_next) CHECK(got[1] == before[1]);
   }
 }
 
@@ -71,20 +56,6 @@ TEST_CASE("product chain: weights of 16 bits", "[decoder][product_chain][gpu]") 
 
 TEST_CASE("product chain: weights of 4 bits", "[decoder][product_chain][gpu]") {
   for (const ChainShape& shape : kShapes) check_layers(shape, 4, 3);
-}
-
-TEST_CASE("product chain: several tokens", "[decoder][product_chain][gpu]") {
-  for (const ChainShape& shape : kShapes) {
-    const bool large = shape.hidden > 2048;  // seconds of the equations, a layer and 32 tokens
-    check_layers(shape, 16, 3,
-                 large ? std::vector<std::int64_t>{3, 17} : std::vector<std::int64_t>{3, 32, 2, 9, 8, 17, 16});
-    check_layers(shape, 4, 3, large ? std::vector<std::int64_t>{3, 9} : std::vector<std::int64_t>{3, 16, 2, 9, 8});
-  }
-}
-
-TEST_CASE("product chain: layers of Llama 3 8B, several tokens", "[decoder][product_chain][gpu][large]") {
-  check_layers({4096, 4096, 14336, 6144}, 16, 2, {8, 16});
-  check_layers({4096, 4096, 14336, 6144}, 4, 2, {8});
 }
 
 TEST_CASE("product chain: layers of Llama 3 8B", "[decoder][product_chain][gpu][large]") {
@@ -108,9 +79,8 @@ TEST_CASE("product chain: the comparison fails for a gate in the place of the up
 
 TEST_CASE("product chain: after a reset launches begin again, wherever they ended", "[decoder][product_chain][gpu]") {
   if (!on_sm90()) return;
-  for (const Kind& kind : kKinds) {
-    ChainRun run({192, 320, 448, 576}, kind.bits, 3, kind.most);
-    run.set_tokens(kind.tokens);
+  for (const std::int64_t bits : {16, 4}) {
+    ChainRun run({192, 320, 448, 576}, bits, 3);
     const auto token = [&] {
       run.reset();
       for (std::size_t layer = 0; layer < run.layers(); ++layer) run.launch(layer);
@@ -139,28 +109,10 @@ TEST_CASE("product chain: a NaN whose bits are those of an element that was not 
   }
 }
 
-TEST_CASE("product chain: such a NaN of one of several tokens is that token's alone", "[decoder][product_chain][gpu]") {
-  if (!on_sm90()) return;
-  for (const auto& [bits, tokens] : {std::pair{16, 3}, {16, 12}, {16, 32}, {4, 3}, {4, 12}}) {
-    ChainRun run({192, 320, 448, 576}, bits, 2, decoder::most_chain_tokens(bits));
-    run.set_tokens(tokens);
-    run.reset();
-    run.set_h(192 + 17, decoder::kUnsentFloat);
-    run.launch(0);
-    for (const std::vector<double>& vector : run.results()) {
-      const std::ptrdiff_t size = std::ssize(vector) / tokens;
-      const auto is_nan = [](double value) { return std::isnan(value); };
-      CHECK(std::all_of(vector.begin() + size, vector.begin() + 2 * size, is_nan));
-      CHECK(std::count_if(vector.begin(), vector.end(), is_nan) == size);
-    }
-  }
-}
-
 TEST_CASE("product chain: the same bits in every launch, beside other work too", "[decoder][product_chain][gpu]") {
   if (!on_sm90()) return;
-  for (const Kind& kind : kKinds) {
-    ChainRun run({1088, 960, 2752, 1152}, kind.bits, 3, kind.most);
-    run.set_tokens(kind.tokens);
+  for (const std::int64_t bits : {16, 4}) {
+    ChainRun run({1088, 960, 2752, 1152}, bits, 3);
     cudaStream_t created = nullptr;
     INFEROMETER_CUDA_CHECK(cudaStreamCreateWithFlags(&created, cudaStreamNonBlocking));
     const CudaStream other(created);
@@ -185,9 +137,8 @@ TEST_CASE("product chain: the same bits in every launch, beside other work too",
 TEST_CASE("product chain: each run of a graph of all layers gives what the launches give",
           "[decoder][product_chain][gpu]") {
   if (!on_sm90()) return;
-  for (const Kind& kind : kKinds) {
-    ChainRun run({192, 320, 448, 576}, kind.bits, 3, kind.most);
-    run.set_tokens(kind.tokens);
+  for (const std::int64_t bits : {16, 4}) {
+    ChainRun run({192, 320, 448, 576}, bits, 3);
     const auto launch = [&] {
       for (std::size_t layer = 0; layer < run.layers(); ++layer) run.launch(layer);
     };

@@ -68,39 +68,5 @@ TEST_CASE("product chain: over gate and up, down and q, k and v longer shares go
     }
 }
 
-TEST_CASE("product chain: every row of W of f16 is one block's, in one place of its tiles",
-          "[decoder][product_chain]") {
-  for (const ChainShape& shape : kShapes)
-    for (int p = 0; p < kChainProducts; ++p) {
-      const auto product = static_cast<ChainProduct>(p);
-      const bool gated = product == ChainProduct::gate_up;
-      INFO("hidden " << shape.hidden << ", product " << p);
-      std::vector<int> places(static_cast<std::size_t>(chain_rows(shape, product)), 0);
-      bool pairs = true;
-      for (int block = 0; block < 132; ++block) {
-        const ChainShare share = chain_share(shape, product, 1, 132, block);
-        for (int tile = 0; tile * (gated ? 8 : 16) < share.count; ++tile)
-          for (int r = 0; r < 8; ++r) {
-            const int upper = chain_tile_row(gated, share, tile, 0, r);
-            const int lower = chain_tile_row(gated, share, tile, 1, r);
-            for (const int row : {upper, lower})
-              if (row >= 0) ++places.at(static_cast<std::size_t>(row));
-            pairs = pairs && (!gated || upper < 0 || lower == upper + 8);
-          }
-      }
-      CHECK(pairs);
-      CHECK(std::all_of(places.begin(), places.end(), [](int count) { return count == 1; }));
-    }
-}
-
-TEST_CASE("product chain: what is sent for fragments gives a lane its words of two steps", "[decoder][product_chain]") {
-  for (int i = 0; i < 128; ++i) {
-    const int step = i % 32 / 16;
-    const int upper_k = i % 16 / 8;  // the second register of B
-    const int t = i % 8 / 2;
-    CHECK(decoder::chain_fragment_place(i) == i / 32 * 32 + t * 8 + (step * 2 + upper_k) * 2 + i % 2);
-  }
-}
-
 }  // namespace
 }  // namespace inferometer::test
