@@ -92,8 +92,7 @@ constexpr std::array kMachines{Machine{
     .stream_bytes_per_s = 3.75e12,
     .small_kernel_ns = 2190,
     // An empty kernel takes 2.7 us between two events (noise.empty_kernel_ns of results files), as a node of a graph
-    // 0.5. With this, steps of cuda.recompute, which are no graph, are 2 to 5 % too slow
-    // (results/h200/generation.json).
+    // 0.5. With this a step of cuda.recompute, which is no graph, is 12 % too slow (results/notes/serving.md).
     .launch_ns = 2200,
     // The one constant that serving itself gives: host_gap_ratio of serving_policies.json is 56 to 78 us a step. (A
     // step of generation that the host waited for took 18 to 33 us more than queued ones in the run of commit 99525a0.)

@@ -24,9 +24,8 @@ struct ServingProblem;
 //   step_ns + kernels_ns - (one_token_saved_ns where it has one token)
 //   + (many_tokens_ns where it has more than few_tokens)
 //   + (prompt_step_ns + prompt_kernels_ns + prompt_row_ns for each such row, where rows have more than one token)
-//   + max(weights_ns, products)   (without weights_hidden the root of the sum of their squares, and products /
-//   sustained
-//                                  where that is longer)
+//   + max(weights_ns, products)
+//     (without weights_hidden the root of the sum of their squares, or products / sustained where that is longer)
 //     where products = token_ns tokens (in whole tiles of them with whole_tiles) + sample_ns rows that sample
 //   + stream_ns tokens
 //   + sum over rows of key_ns keys, or max(key_ns keys, pair_ns pairs) with more than one token
