@@ -88,7 +88,7 @@ Record WorkerExecutor::run(const SweepRow& row) {
   for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
     if (!worker_) start();
     if (auto record = try_row(row, why)) return std::move(*record);
-    observer_.replaced(why);
+    if (attempt + 1 < kStartAttempts) observer_.replaced(why);
   }
   return row_record(row, Status::crashed, "this row was given to two workers: " + why);
 }

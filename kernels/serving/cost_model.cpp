@@ -78,6 +78,7 @@ CostModel::CostModel(const StepCost& cost) : cost_(cost) {
   check("prompt_step_ns", cost.prompt_step_ns);
   check("kernels_ns", cost.kernels_ns);
   check("one_token_saved_ns", cost.one_token_saved_ns);
+  check("few_tokens", static_cast<double>(cost.few_tokens));
   check("many_tokens_ns", cost.many_tokens_ns);
   check("prompt_kernels_ns", cost.prompt_kernels_ns);
   check("prompt_row_ns", cost.prompt_row_ns);

@@ -203,7 +203,7 @@ TEST_CASE("worker executor: a worker that ends between two rows costs neither, a
 
   // It takes the row's message, and begins nothing.
   kill(process_of(second), SIGSTOP);
-  std::thread killer([&] {
+  std::jthread killer([&] {  // ends before this case, also where run() throws
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     kill(process_of(second), SIGKILL);
   });
