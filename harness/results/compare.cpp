@@ -145,6 +145,10 @@ std::string suspicion(const std::string& where, const Record& record) {
   return record.status == Status::suspect ? where + " is suspect: " + record.reason : "";
 }
 
+std::string interruption(const std::string& where, const Record& record) {
+  return was_interrupted(record) ? where + " was interrupted by other programs" : "";
+}
+
 std::string joined(std::initializer_list<std::string> sentences) {
   std::string text;
   for (const std::string& sentence : sentences)
@@ -186,6 +190,12 @@ void require_results(const Json& json) {
     throw std::runtime_error("is no results file (its \"schema\" must be \"" + std::string(kResultsSchema) + "\")");
 }
 
+bool was_interrupted(const Record& record) {
+  if (!record.timing) return false;
+  const std::vector<std::string>& flags = record.timing->isolated.flags;
+  return std::find(flags.begin(), flags.end(), "interrupted") != flags.end();
+}
+
 ComparedRow compare_records(const Record& base, const Record& now, double threshold, double noise) {
   ComparedRow row;
   row.base = base;
@@ -195,14 +205,17 @@ ComparedRow compare_records(const Record& base, const Record& now, double thresh
     row.reason = now.reason;
     return row;
   }
+  const std::string base_suspicion = suspicion("the base row", base);
   const std::string now_suspicion = suspicion("the new row", now);
+  const std::string now_interruption = interruption("the new row", now);
   if (!base.timing) {
     row.verdict = Verdict::added;
-    row.reason = now_suspicion;
+    row.reason = joined({now_suspicion, now_interruption});
   } else if (same_cache(*base.timing, *now.timing)) {
     compare_times(row, threshold, noise);
     row.reason = joined({no_interval("the base row", *base.timing), no_interval("the new row", *now.timing),
-                         suspicion("the base row", base), now_suspicion});
+                         base_suspicion, now_suspicion, interruption("the base row", base), now_interruption});
+    if (!base_suspicion.empty() || !now_suspicion.empty()) row.verdict = Verdict::noisy;
   } else {
     row.reason = "measured with another state of the cache, or other rests";
   }

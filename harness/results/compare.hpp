@@ -15,7 +15,7 @@ enum class Verdict : std::uint8_t {
   slower,
   faster,
   same,
-  noisy,       // the interval reaches over a threshold, or there is none: it could be either
+  noisy,       // the interval reaches over a threshold, or there is none, or a time is suspect: it could be either
   failed,      // has no time in the new file
   missing,     // is in the base file only
   added,       // is in the new file only, or had no time in the base file
@@ -33,7 +33,7 @@ struct ComparedRow {
   std::optional<double> ratio;
   std::optional<double> ratio_low;
   std::optional<double> ratio_high;
-  std::string reason;  // why it failed or has no interval, and whose time is suspect
+  std::string reason;  // why it failed or has no interval, and whose time is suspect or was interrupted
 };
 
 // What measured a file; empty where the file does not say.
@@ -62,6 +62,9 @@ Comparison compare_results(const Json& base, const Json& now, double threshold);
 // One row, set against another of the same problem; without a ratio where both were measured with another state of the
 // cache. `noise`: how far two runs of the same kernel differ, as a ratio - 1.
 ComparedRow compare_records(const Record& base, const Record& now, double threshold, double noise);
+
+// Other programs took a processor away during too many of its samples.
+bool was_interrupted(const Record& record);
 
 // Throws std::runtime_error for what has not the schema inferometer.results/1.
 void require_results(const Json& json);

@@ -89,6 +89,17 @@ std::string counts(const Comparison& comparison) {
   return (text.empty() ? "no rows" : text) + "\n";
 }
 
+// Empty where no row that was compared was interrupted on either side.
+std::string advice(const Comparison& comparison) {
+  const auto disturbed = [](const ComparedRow& row) {
+    return row.base && row.now && (was_interrupted(*row.base) || was_interrupted(*row.now));
+  };
+  const auto count = std::count_if(comparison.rows.begin(), comparison.rows.end(), disturbed);
+  if (count == 0) return {};
+  return "Other programs interrupted " + std::to_string(count) + (count == 1 ? " row" : " rows") +
+         ": 'inferometer doctor' says what disturbs this machine; measure again once it is idle.\n";
+}
+
 }  // namespace
 
 std::string comparison_text(const Comparison& comparison, const CompareText& how) {
@@ -125,7 +136,9 @@ std::string comparison_text(const Comparison& comparison, const CompareText& how
       text += aligned(lines);
     }
   }
-  return text + counts(comparison);
+  text += counts(comparison);
+  const std::string last = advice(comparison);
+  return last.empty() ? text : text + (how.markdown ? "\n" : "") + last;
 }
 
 }  // namespace inferometer

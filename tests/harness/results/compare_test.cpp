@@ -95,7 +95,7 @@ TEST_CASE("compare: below six samples nothing can be told", "[results][compare]"
   CHECK_FALSE(contains(text(timed(1, 100, 0.2), timed(1, 110, 0.2)), "too few"));
 }
 
-TEST_CASE("compare: a row of which one time is suspect says so, whatever its verdict", "[results][compare]") {
+TEST_CASE("compare: a row of which one time is suspect is noisy and says so", "[results][compare]") {
   Record suspect = timed(1, 100);
   suspect.status = Status::suspect;
   suspect.reason = "faster than memory";
@@ -106,6 +106,28 @@ TEST_CASE("compare: a row of which one time is suspect says so, whatever its ver
   CHECK(contains(text(suspect, timed(1, 200)), "the base row is suspect: faster than memory"));
   CHECK(contains(text(timed(1, 200), suspect), "the new row is suspect: faster than memory"));
   CHECK_FALSE(contains(text(timed(1, 100), timed(1, 200)), "suspect"));
+  for (const double other : {50.0, 100.0, 200.0}) {
+    CHECK(one_verdict(suspect, timed(1, other)) == Verdict::noisy);
+    CHECK(one_verdict(timed(1, other), suspect) == Verdict::noisy);
+  }
+  CHECK(exit_code(compare_results(results({timed(1, 50)}), results({suspect}), 0.05)) == 0);
+}
+
+TEST_CASE("compare: a row that was interrupted says so beside its verdict, and doctor is named", "[results][compare]") {
+  const auto text = [](const Record& base, const Record& now, bool markdown = false) {
+    return comparison_text(compare_results(results({base}), results({now}), 0.05), {.markdown = markdown});
+  };
+  Record disturbed = timed(1, 100);
+  disturbed.timing->isolated.flags = {"interrupted"};
+  const std::string advice =
+      "Other programs interrupted 1 row: 'inferometer doctor' says what disturbs this machine; measure again once it "
+      "is idle.\n";
+  CHECK(one_verdict(disturbed, timed(1, 200)) == Verdict::slower);
+  CHECK(contains(text(disturbed, timed(1, 200)), "the base row was interrupted by other programs"));
+  CHECK(contains(text(timed(1, 100), disturbed), "the new row was interrupted by other programs"));
+  CHECK(text(timed(1, 100), disturbed).ends_with("1 same\n" + advice));
+  CHECK(text(timed(1, 100), disturbed, true).ends_with("1 same\n\n" + advice));
+  CHECK_FALSE(contains(text(timed(1, 100), timed(1, 200)), "doctor"));
 }
 
 TEST_CASE("compare: the commits that measured are named, and kernels that differ", "[results][compare]") {
