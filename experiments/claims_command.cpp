@@ -172,6 +172,7 @@ int claims(const Typed& typed) {
   judged.reserve(claims.size());
   for (const Claim& claim : claims) judged.push_back(judge(claim, evidence));
   put_text("claims", typed.output, report_text(typed, judged, evidence));
+  if (typed.from.empty()) std::cerr << failures_text(results);
   return ran.exit_code;
 }
 
@@ -199,7 +200,8 @@ Command add_claims_command(CLI::App& program) {
                 "Errors that articles' algorithms hold, run beside the right ones");
   app->add_flag("--quiet", typed->quiet, "No progress on standard error");
   app->footer(
-      "Exit codes: 0 judged, whatever the verdicts; 1 some row that was run failed; 2 wrong use; 130 interrupted.");
+      "Exit codes: 0 judged, whatever the verdicts; 1 some row that was run failed or is suspect; 2 wrong use;\n"
+      "130 interrupted.");
   return {app, [typed](const Arguments&) { return claims(*typed); }};
 }
 

@@ -23,4 +23,8 @@ std::string claims_markdown_brief(const std::vector<JudgedClaim>& claims);
 // {"schema": "inferometer.claims_report/1", "program": ..., "files": [...], "claims": [...]}, every point in it.
 Json claims_json(const std::vector<JudgedClaim>& claims, const Evidence& evidence);
 
+// For files that were just run, a line for each that has rows neither ok nor unsupported: "2 rows of a.json are
+// suspect, 1 crashed: exit code 1". Empty where every row is.
+std::string failures_text(const std::vector<NamedResults>& results);
+
 }  // namespace inferometer

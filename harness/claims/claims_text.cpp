@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <filesystem>
 
 #include "harness/claims/claims_report.hpp"
 #include "harness/claims/part_text.hpp"
+#include "harness/results/record_json.hpp"
 #include "harness/results/shown_provenance.hpp"
+#include "harness/results/status.hpp"
 #include "harness/results/terminal.hpp"
 
 namespace inferometer {
@@ -78,6 +81,25 @@ std::string claims_text(const std::vector<JudgedClaim>& claims, const Evidence& 
     const std::string line =
         padded(claim.claim.id, id_columns) + padded(shown_verdict(claim), verdict_columns) + claim.reason;
     text += shortened(line, columns) + "\n";
+  }
+  return text;
+}
+
+std::string failures_text(const std::vector<NamedResults>& results) {
+  std::string text;
+  for (const NamedResults& one : results) {
+    const std::vector<Record> records = records_of(one.json);
+    const std::string file = std::filesystem::path(one.path).filename().string();
+    std::string line;
+    for (const auto& [status, name] : kStatusNames) {
+      const auto count = std::count_if(records.begin(), records.end(),
+                                       [wanted = status](const Record& record) { return record.status == wanted; });
+      if (is_success(status) || count == 0) continue;
+      const std::string of_file = (count == 1 ? " row of " : " rows of ") + file + (count == 1 ? " is" : " are");
+      line +=
+          (line.empty() ? "" : ", ") + std::to_string(count) + (line.empty() ? of_file : "") + " " + std::string(name);
+    }
+    if (!line.empty()) text += line + ": exit code 1\n";
   }
   return text;
 }

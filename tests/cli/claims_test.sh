@@ -74,6 +74,7 @@ fi
 # A row that fails costs the exit code, and is said not to count.
 sed 's/"measure.max_samples=1"/"measure.max_samples=1", "limits.host_bytes=1000"/' short.json >starved.json
 expect 1 '1 row out_of_memory' claims --claims starved.json --only anywhere --quiet
+expect 1 '^2 rows of anywhere.1.json are out_of_memory: exit code 1$' claims --claims starved.json --only anywhere --quiet
 
 # Every command of the page, from the project's folder. What runs sweeps for minutes is asked for its help instead.
 cd -- "$project" || exit 1

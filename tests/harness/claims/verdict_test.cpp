@@ -138,3 +138,17 @@ TEST_CASE("claims: JSON holds every point with its interval, problem and file", 
   CHECK(point.at("inside") == true);
   CHECK(point.at("file") == "a.json");
 }
+
+TEST_CASE("claims: rows that cost the exit code are counted, a line for each file that has any", "[claims]") {
+  Record suspect = decode_row("cuda.paged", 128, 16, 100);
+  suspect.status = Status::suspect;
+  Record other = decode_row("cuda.paged", 256, 16, 100);
+  other.status = Status::suspect;
+  const Record crashed = failed(decode_row("cuda.paged", 512, 16, 1), Status::crashed);
+  const Record unsupported = failed(decode_row("cuda.paged", 1024, 16, 1), Status::unsupported);
+  CHECK(failures_text({slower_by({1.2}), made_up_file("b.json", {unsupported})}).empty());
+  CHECK(failures_text({slower_by({1.2}), made_up_file("folder/b.json", {suspect, unsupported, other, crashed})}) ==
+        "1 row of b.json is crashed, 2 suspect: exit code 1\n");
+  CHECK(failures_text({made_up_file("b.json", {suspect, other}), made_up_file("c.json", {suspect})}) ==
+        "2 rows of b.json are suspect: exit code 1\n1 row of c.json is suspect: exit code 1\n");
+}
