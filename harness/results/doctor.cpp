@@ -13,6 +13,7 @@ constexpr double kBusyLoad = 0.5;          // processes that want a processor, b
 constexpr int kHotCelsius = 85;            // data-centre cards slow down from about 87 on
 constexpr double kCeilingError = 1.1;      // a read this far above what memory delivers came from the cache
 constexpr double kWarmGain = 1.1;          // a warm read less than this faster than a cold one tells nothing
+constexpr double kCopyError = 0.05;        // the ceilings are good to this much: a copy may look faster by it
 constexpr double kMemsetInflation = 0.02;  // below this the two ways to clear are the same
 
 class Findings {
@@ -121,6 +122,22 @@ void look_at_cache(Findings& found, const std::string& device, const Examination
                                      : "clearing the L2 with a memset would show a read of its size the same here");
 }
 
+// Writing adds work to reading: what reads slower than it copies was disturbed while it read.
+void look_at_ceilings(Findings& found, const std::string& device, const Ceilings& ceilings) {
+  if (!ceilings.read_bytes_per_s || !ceilings.copy_bytes_per_s) return;
+  const std::string topic = device + " memory ceiling";
+  constexpr double kGiga = 1e9;
+  const std::string rates = formatted("reads at %.3g GB/s", *ceilings.read_bytes_per_s / kGiga) +
+                            formatted(", copies at %.3g GB/s", *ceilings.copy_bytes_per_s / kGiga);
+  if (*ceilings.read_bytes_per_s < (1 - kCopyError) * *ceilings.copy_bytes_per_s) {
+    found.advise(topic, rates +
+                            ": reading is slower than copying: the memory ceiling is not to be believed, nor shares "
+                            "of it; others on this machine take its bandwidth, so wait until they are through");
+  } else {
+    found.good(topic, rates);
+  }
+}
+
 void look_at_gpu_state(Findings& found, const Diagnosis& diagnosis) {
   if (!diagnosis.gpu_at_rest)
     return found.advise("GPU state",
@@ -167,6 +184,7 @@ std::vector<Finding> findings(const Diagnosis& diagnosis) {
   Findings found;
   look_at_host(found, diagnosis.host_state);
   look_at_noise(found, "CPU", diagnosis.cpu.noise);
+  look_at_ceilings(found, "CPU", diagnosis.cpu.ceilings);
   look_at_cache(found, "CPU", diagnosis.cpu);
   if (!diagnosis.gpu_measured) {
     found.advise("GPU", diagnosis.gpu_absent + "; CUDA variants are unsupported, CPU variants run");
@@ -174,6 +192,7 @@ std::vector<Finding> findings(const Diagnosis& diagnosis) {
   }
   look_at_gpu_state(found, diagnosis);
   look_at_noise(found, "GPU", diagnosis.gpu_measured->noise);
+  look_at_ceilings(found, "GPU", diagnosis.gpu_measured->ceilings);
   look_at_cache(found, "GPU", *diagnosis.gpu_measured);
   return found.take();
 }

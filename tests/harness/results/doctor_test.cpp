@@ -107,6 +107,24 @@ TEST_CASE("doctor: on a noisy device nothing is a fault of the harness", "[resul
   }
 }
 
+TEST_CASE("doctor: memory that reads slower than it copies has no ceiling to be believed", "[results][doctor]") {
+  for (const char* topic : {"CPU memory ceiling", "GPU memory ceiling"}) {
+    INFO(topic);
+    const auto copying_at = [&](double bytes_per_s) {
+      Diagnosis diagnosis = sound_machine();
+      Examination& measured = topic == std::string("CPU memory ceiling") ? diagnosis.cpu : *diagnosis.gpu_measured;
+      measured.ceilings.copy_bytes_per_s = bytes_per_s;
+      return diagnosis;
+    };
+    CHECK(finding(copying_at(0.9e9), topic).severity == Severity::good);
+    CHECK(finding(copying_at(1.03e9), topic).severity == Severity::good);  // within the error of the two
+    const Finding slow = finding(copying_at(1.3e9), topic);
+    CHECK(slow.severity == Severity::advice);
+    CHECK(says(slow, "reads at 1 GB/s, copies at 1.3 GB/s: reading is slower than copying: the memory ceiling is not"));
+    CHECK(exit_code(findings(copying_at(1.3e9))) == 0);
+  }
+}
+
 TEST_CASE("doctor: what cannot be told is advice, not praise", "[results][doctor]") {
   Diagnosis diagnosis = sound_machine();
   diagnosis.cpu.cache->warm_ns = diagnosis.cpu.cache->cold_ns;
