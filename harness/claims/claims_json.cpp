@@ -38,6 +38,7 @@ Json point_json(const ClaimPoint& point, const Evidence& evidence) {
           {"value", point.value},
           {"ci", point.interval ? Json::array({point.interval->low, point.interval->high}) : Json(nullptr)},
           {"simulated", point.simulated},
+          {"two_devices", point.two_devices},
           {"inside", point.inside},
           {"file", evidence.files()[point.file].path}};
 }

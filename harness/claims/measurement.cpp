@@ -38,6 +38,11 @@ Fields without(Fields problem, const std::string& name) {
   return problem;
 }
 
+// Rows of older files do not say where they ran.
+bool ran_on_two_devices(const Record& one, const Record& other) {
+  return !one.device.empty() && !other.device.empty() && one.device != other.device;
+}
+
 struct FiguredRow {
   const EvidenceRow* row = nullptr;
   Figure figure;
@@ -93,6 +98,7 @@ class Measuring {
       }
       figure = part_.statistic == Statistic::ratio ? ratio_of(part_.quantity, row, *other)
                                                    : ratio_of(part_.quantity, *other, row);
+      if (figure) figure->two_devices = ran_on_two_devices(row.record, other->record);
     } else {
       figure = figure_of(part_.quantity, row);
       if (figure && part_.statistic == Statistic::reciprocal) figure = reciprocal(*figure);
@@ -117,6 +123,7 @@ class Measuring {
                                    .value = figure.value,
                                    .interval = figure.interval,
                                    .simulated = figure.simulated,
+                                   .two_devices = figure.two_devices,
                                    .file = row.file});
   }
 
@@ -138,9 +145,11 @@ class Measuring {
   void add_group(const std::vector<FiguredRow>& group) {
     std::vector<AlongPoint> along;
     bool simulated = false;
+    bool two_devices = false;
     for (const auto& [row, figure] : group) {
       along.push_back({.along = *place_of(row->record.problem, part_.along), .value = figure.value});
       simulated = simulated || figure.simulated;
+      two_devices = two_devices || figure.two_devices;
     }
     if (part_.statistic == Statistic::share_of_best) return add_shares(group, along);
     const auto value = part_.statistic == Statistic::fitted_exponent ? fitted_exponent_along(along)
@@ -150,7 +159,7 @@ class Measuring {
     if (!value) return leave_out("in groups too small for the statistic", static_cast<int>(group.size()));
     const EvidenceRow& first = *group.front().row;
     add(first, without(first.record.problem, part_.along),
-        {.value = *value, .interval = std::nullopt, .simulated = simulated});
+        {.value = *value, .interval = std::nullopt, .simulated = simulated, .two_devices = two_devices});
   }
 
   void add_shares(const std::vector<FiguredRow>& group, const std::vector<AlongPoint>& along) {

@@ -20,6 +20,7 @@ struct ClaimPoint {
   double value = 0;
   std::optional<Interval> interval;  // 95 %, where the rows carry one
   bool simulated = false;
+  bool two_devices = false;  // a ratio whose rows ran on two GPUs, or on a GPU and the processors
   std::size_t file = 0;
   bool inside = false;  // of the accepted range
 };
@@ -30,9 +31,10 @@ struct Measurement {
   std::map<std::string, int> left_out;  // why -> how many rows, or points made of several
 };
 
-// Only rows whose status is ok count. Both rows of a ratio, and all of a fit, come from one file: one run on one
-// machine. A point measured again on the same device replaces the earlier one, and where anything was measured,
-// that replaces simulated points. Throws ConfigError for a condition that has no answer for a row (a division by zero).
+// Only rows whose status is ok count. Both rows of a ratio, and all of a fit, come from one file, whose rows
+// may have run on several devices of one kind. A point measured again on the same device replaces the earlier one, and
+// where anything was measured, that replaces simulated points. Throws ConfigError for a condition that has no answer
+// for a row (a division by zero).
 Measurement measure(const ClaimPart& part, const Evidence& evidence);
 
 }  // namespace inferometer

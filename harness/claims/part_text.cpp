@@ -66,6 +66,14 @@ std::size_t undecided(const ClaimPart& part, const std::vector<ClaimPoint>& poin
   return static_cast<std::size_t>(std::count_if(points.begin(), points.end(), reaches_over));
 }
 
+// "between two devices", or of how many of the points that is so. Empty without such a point.
+std::string two_devices_text(const std::vector<ClaimPoint>& points) {
+  const auto count = static_cast<std::size_t>(
+      std::count_if(points.begin(), points.end(), [](const ClaimPoint& point) { return point.two_devices; }));
+  if (count == 0) return {};
+  return (count == points.size() ? "" : std::to_string(count) + " of them ") + std::string("between two devices");
+}
+
 }  // namespace
 
 std::string shown_value(const ClaimPart& part, double value) {
@@ -98,6 +106,7 @@ std::string shown_measured(const JudgedPart& part) {
   std::string text = extent_of(part.part, points) + ", over " + counted(points.size(), "case");
   if (const auto width = widest_interval(points))
     text += formatted(points.size() == 1 ? "; +- %.1f %% (95 %%)" : "; each +- %.1f %% (95 %%) or less", 100 * *width);
+  if (const std::string two = two_devices_text(points); !two.empty()) text += "; " + two;
   if (part.simulated()) text += "; simulated";
   if (const std::string replaced = shown_replaced(part); !replaced.empty()) text += "; simulated " + replaced;
   return text;
@@ -131,6 +140,7 @@ std::string part_sentence(const JudgedPart& part) {
   sentence += (part.simulated() ? "simulated " : "measured ") + extent_of(part.part, points);
   if (const std::size_t open = undecided(part.part, points); open > 0)
     sentence += " (" + std::to_string(open) + " within the error of a bound)";
+  if (const std::string two = two_devices_text(points); !two.empty()) sentence += ", " + two;
   if (const std::string replaced = shown_replaced(part); !replaced.empty()) sentence += ", simulated " + replaced;
   return sentence;
 }

@@ -13,6 +13,7 @@ struct Figure {
   double value = 0;
   std::optional<Interval> interval;
   bool simulated = false;
+  bool two_devices = false;  // of the two rows of a ratio
 };
 
 // None where the row has no such figure, or one that is not finite.

@@ -114,6 +114,26 @@ TEST_CASE("claims: the text names claim, verdict, interval, rows that do not cou
     CHECK_THAT(text, contains_text(wanted));
 }
 
+TEST_CASE("claims: a ratio between rows of two devices is named as such", "[claims]") {
+  Record contiguous = decode_row("cuda.contiguous", 128, 0, 100);
+  Record paged = decode_row("cuda.paged", 128, 16, 120);
+  Record later_contiguous = decode_row("cuda.contiguous", 256, 0, 100);
+  Record later_paged = decode_row("cuda.paged", 256, 16, 125);
+  for (Record* record : {&contiguous, &paged, &later_contiguous, &later_paged}) record->device = "GPU-a";
+  const auto judged = [&] {
+    return judged_by({made_up_file("a.json", {contiguous, paged, later_contiguous, later_paged})});
+  };
+  CHECK(shown_measured(judged().parts.front()).find("two devices") == std::string::npos);
+  paged.device.clear();  // older files do not say
+  CHECK(shown_measured(judged().parts.front()).find("two devices") == std::string::npos);
+  paged.device = "GPU-b";
+  CHECK_THAT(shown_measured(judged().parts.front()), contains_text("or less; 1 of them between two devices"));
+  CHECK_THAT(judged().reason, contains_text("measured 1.20x to 1.25x, 1 of them between two devices"));
+  later_paged.device = "GPU-b";
+  CHECK_THAT(shown_measured(judged().parts.front()), contains_text("or less; between two devices"));
+  CHECK(judged().verdict == ClaimVerdict::holds);
+}
+
 TEST_CASE("claims: Markdown has a line for each claim, and its files as links", "[claims]") {
   const NamedResults file = slower_by({1.2}, "results/gpu/a.json");
   const std::string text = claims_markdown({judged_by({file}), judged_by({})}, Evidence({file}));
