@@ -99,7 +99,9 @@ void TensorJudge::complain_of(const Findings& findings, const std::string& is) {
 
 void TensorJudge::look_at_all(bool may_be_infinite, int threads) {
   const Scan scan = scan_output(*output_.spec, output_.data, threads);
-  complain_of(scan.unwritten, "was never written");
+  const bool integers = output_.spec->dtype == Dtype::i32 || output_.spec->dtype == Dtype::u8;
+  complain_of(scan.unwritten, integers ? "was never written, or holds the poison's bits"
+                                       : "was never written, or is a NaN with the poison's bits");
   complain_of(scan.nan, "is nan");
   if (!may_be_infinite) complain_of(scan.infinite, "is infinite");
   complain_of(scan.overwritten, "was written, but is no part of the answer");
