@@ -173,7 +173,9 @@ Command add_profile_command(CLI::App& program) {
       "One row under nsys or ncu. Without --tool the row runs by itself, as the tools see it: few launches,\n"
       "in this process, inside the NVTX range `measure` of the domain `inferometer`");
   app->add_option("CONFIG", typed->config, "Sweep config (JSON)")->required();
-  app->add_option("--row", typed->sweep.row, "The row's id, or how it alone begins")->required()->check(not_empty());
+  app->add_option("--row", typed->sweep.row, "The row's id, or how it alone begins (run CONFIG --dry-run lists them)")
+      ->required()
+      ->check(not_empty());
   app->add_option("--tool", typed->tool, "nsys or ncu")->check(not_empty());
   app->add_flag("--print", typed->print, "Print the tool's command instead of running it");
   app->add_option("-o,--output", typed->output,

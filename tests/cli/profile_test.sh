@@ -23,7 +23,7 @@ expect 0 '^nsys profile .*--capture-range=cudaProfilerApi' profile tiny.json --r
 expect 0 '^ncu .*--nvtx-include=inferometer@measure/' profile tiny.json --row "$gpu" --tool ncu --print
 expect 2 'take --tool nsys' profile tiny.json --row "$cpu" --tool ncu --print
 expect 2 "nearest is 'nsys'" profile tiny.json --row "$cpu" --tool nsis
-expect 2 '--row is required' profile tiny.json
+expect 2 '--row is required; .run CONFIG --dry-run. lists ids' profile tiny.json
 expect 2 'add --tool' profile tiny.json --row "$cpu" --print
 expect 2 'profile: --seed must be a decimal integer' profile tiny.json --row "$cpu" --seed -1
 expect 2 'no row' profile tiny.json --row ffffffffffff
