@@ -30,9 +30,7 @@ std::string command_line_error(const CLI::App& program, const CLI::ParseError& e
       return begin + unknown_word("option", word.substr(0, word.find('=')), option_names(*app));
     return begin + "unexpected argument " + in_quotes(word);
   }
-  const std::string what = error.what();
-  const bool lacks_row = what == "--row is required";  // its ids are nowhere to be guessed
-  return begin + what + (lacks_row ? "; 'run CONFIG --dry-run' lists ids" : "");
+  return begin + error.what();
 }
 
 }  // namespace inferometer

@@ -137,6 +137,7 @@ int collect(const Typed& typed, const SweepRow& row, const std::vector<std::stri
 }
 
 int profile(const Typed& typed) {
+  if (typed.sweep.row.empty()) throw ConfigError("profile: --row is required; 'run CONFIG --dry-run' lists ids");
   const Sweep sweep = load_sweep(typed.config, typed.sweep);
   if (typed.tool.empty()) {
     if (typed.print) throw ConfigError("profile: --print prints a tool's command: add --tool nsys or --tool ncu");
@@ -173,8 +174,8 @@ Command add_profile_command(CLI::App& program) {
       "One row under nsys or ncu. Without --tool the row runs by itself, as the tools see it: few launches,\n"
       "in this process, inside the NVTX range `measure` of the domain `inferometer`");
   app->add_option("CONFIG", typed->config, "Sweep config (JSON)")->required();
-  app->add_option("--row", typed->sweep.row, "The row's id, or how it alone begins (run CONFIG --dry-run lists them)")
-      ->required()
+  app->add_option("--row", typed->sweep.row,
+                  "The row's id, or how it alone begins (run CONFIG --dry-run lists them); required")
       ->check(not_empty());
   app->add_option("--tool", typed->tool, "nsys or ncu")->check(not_empty());
   app->add_flag("--print", typed->print, "Print the tool's command instead of running it");
