@@ -44,12 +44,13 @@ std::map<std::size_t, Json> QuantizeJournal::go_on(const std::string& fingerprin
     if (!line.is_object() || (end == 0 ? line.value("schema", Json()) != kSchema : !is_unsigned("group")))
       throw ConfigError(path_ + ": is no journal of a quantisation; remove it, or choose another folder");
     if (end == 0 && line.value("fingerprint", Json()) != fingerprint)
-      throw ConfigError(path_ +
-                        ": is of another model, calibration or settings; give those, or start without --resume");
+      throw ConfigError(
+          path_ +
+          ": is of another model, calibration or settings; give those, or remove it and start without --resume");
     if (end != 0) groups[line["group"].get<std::size_t>()] = line.value("result", Json());
     end = newline + 1;
   }
-  if (end == 0) throw ConfigError(path_ + ": broke off in its first line; start without --resume");
+  if (end == 0) throw ConfigError(path_ + ": broke off in its first line; remove it and start without --resume");
   open_at(end);
   return groups;
 }
