@@ -79,11 +79,20 @@ __device__ __forceinline__ void set_correction(float (&part)[Shape::kTokenTiles]
     for (int i = 0; i < 4; ++i) part[t][i] = (i < 2 ? low : high) * sum[t][i % 2];
 }
 
-// The lane's own places in a slice's first tile: shared addresses.
+// Tiles are multiplied in twos where Shape::kAtOnce is 2. Where a block has an odd number of them, its first one stands
+// in a pair with itself: sums number 0 are its own once more, not stored, and those of tile r are number r + 1.
+template <class Shape>
+__device__ __forceinline__ int tiles_twice(int tiles) {
+  return tiles % Shape::kAtOnce;
+}
+
+// The lane's own places in the tile of a slice that sums number 0 are of: shared addresses. Where that is the first
+// tile once more, `skipped` is what lies between, a tile's bytes, else 0.
 struct TilePlaces {
   std::uint32_t codes;
   std::uint32_t scales;
   std::uint32_t zeros;
+  int skipped;
 };
 
 // sums += W[tile, slice] X[:, slice]^T for kCount tiles at once, so that one's products run under the other's codes.
@@ -93,9 +102,10 @@ __device__ __forceinline__ void accumulate_tiles(const typename Shape::Form& for
   using Codes = typename Shape::Codes;
   using Form = typename Shape::Form;
   constexpr int kSteps = kSliceK / kStepK;
+  const auto place_of = [&](int c) { return (first + c) * form.tile_bytes() + (first + c == 0 ? places.skipped : 0); };
   std::uint32_t words[kCount][Shape::kBits];
 #pragma unroll
-  for (int c = 0; c < kCount; ++c) load_codes<Shape::kBits>(places.codes + (first + c) * form.tile_bytes(), words[c]);
+  for (int c = 0; c < kCount; ++c) load_codes<Shape::kBits>(places.codes + place_of(c), words[c]);
 
   // `kStepCount` steps from `kFirst` on, of the slice's group number `group`, whose x add up to `sum_x`.
   const auto steps = [&]<int kFirst, int kStepCount>(int group, const float(&sum_x)[Shape::kTokenTiles][2]) {
@@ -103,13 +113,13 @@ __device__ __forceinline__ void accumulate_tiles(const typename Shape::Form& for
     float scales[kCount][2];
 #pragma unroll
     for (int c = 0; c < kCount; ++c) {
-      const std::uint32_t at = places.scales + (first + c) * form.tile_bytes() + group * Form::kGroupBytes;
+      const std::uint32_t at = places.scales + place_of(c) + group * Form::kGroupBytes;
       scales[c][0] = to_float(half_of<T>(load_shared_2b(at)));
       scales[c][1] = to_float(half_of<T>(load_shared_2b(at + 8 * sizeof(T))));
       float low_zero = Codes::kMiddle;
       float high_zero = Codes::kMiddle;
       if (!form.symmetric()) {
-        const std::uint32_t zeros = places.zeros + (first + c) * form.tile_bytes() + group * kTileRows;
+        const std::uint32_t zeros = places.zeros + place_of(c) + group * kTileRows;
         low_zero = static_cast<float>(load_shared_1b(zeros));
         high_zero = static_cast<float>(load_shared_1b(zeros + 8));
       }
@@ -179,8 +189,7 @@ __device__ __forceinline__ void load_x(std::uint32_t panel, const PlacesInX& pla
     }
 }
 
-// `first_slice`: the warp's. `meanwhile` is called while the first slices are under way. Where tiles are odd in number,
-// the last is multiplied together with what lies behind it.
+// `first_slice`: the warp's. `meanwhile` is called while the first slices are under way.
 template <class T, class Shape>
 __device__ __forceinline__ void accumulate_warp(const FewTokensArgs<T>& args, const CUtensorMap* x_map, int warp,
                                                 int first_tile, int first_slice, int end_slice, unsigned char* shared,
@@ -190,18 +199,21 @@ __device__ __forceinline__ void accumulate_warp(const FewTokensArgs<T>& args, co
   FewTokensRing<T, Shape> ring(args, x_map, first_tile, first_slice, end_slice, form.tile_bytes(), warp, shared);
   meanwhile();
   const PlacesInX places_in_x;
-  const std::uint32_t codes_at = lane * 16;
-  const std::uint32_t scales_at = Shape::Form::kScalesAt + lane / 4 * sizeof(T);
-  const std::uint32_t zeros_at = form.zeros_at() + lane / 4;
+  const int twice = tiles_twice<Shape>(args.tiles);
+  const int skipped = twice * form.tile_bytes();
+  const std::uint32_t codes_at = lane * 16 - skipped;
+  const std::uint32_t scales_at = Shape::Form::kScalesAt + lane / 4 * sizeof(T) - skipped;
+  const std::uint32_t zeros_at = form.zeros_at() + lane / 4 - skipped;
   for (int slice = first_slice; slice < end_slice; slice += Shape::kWarps) {
     ring.wait();
     SliceOfX<Shape> x;
     load_x<T, Shape>(ring.x(), places_in_x, x);
     const std::uint32_t weights = ring.weights();
-    const TilePlaces places = {.codes = weights + codes_at, .scales = weights + scales_at, .zeros = weights + zeros_at};
+    const TilePlaces places = {
+        .codes = weights + codes_at, .scales = weights + scales_at, .zeros = weights + zeros_at, .skipped = skipped};
 #pragma unroll
     for (int r = 0; r < Shape::kMaxTiles; r += Shape::kAtOnce) {
-      if (r >= args.tiles) break;
+      if (r >= args.tiles + twice) break;
       accumulate_tiles<T, Shape, Shape::kAtOnce>(form, places, x, sums, r);
     }
     ring.next();
@@ -219,15 +231,17 @@ __device__ __forceinline__ void finish_block(const FewTokensArgs<T>& args, int f
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   const int stride = kShape.merge_stride(args.tiles);
+  const int twice = tiles_twice<Shape>(args.tiles);
   auto* const of_warps = reinterpret_cast<float*>(shared);  // [warps, tokens, stride]
 #pragma unroll
   for (int r = 0; r < Shape::kMaxTiles; ++r) {
-    if (r >= args.tiles) break;
+    if (r >= args.tiles + twice) break;
+    if (r < twice) continue;
 #pragma unroll
     for (int t = 0; t < Shape::kTokenTiles; ++t)
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        of_warps[(warp * Shape::kTokens + t * 8 + lane % 4 * 2 + i % 2) * stride + r * kTileRows + lane / 4 +
+        of_warps[(warp * Shape::kTokens + t * 8 + lane % 4 * 2 + i % 2) * stride + (r - twice) * kTileRows + lane / 4 +
                  i / 2 * 8] = i < 2 ? sums[r][t][i] : sums[r][t][i] * (1.0F / Shape::Codes::kHighStep);
   }
   __syncthreads();

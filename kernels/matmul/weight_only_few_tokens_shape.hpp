@@ -63,10 +63,8 @@ struct FewTokensShape {
   INFEROMETER_HOST_DEVICE constexpr int barriers_at(int tiles, int tile_bytes, int stages) const {
     return weights_at(stages) + kWarps * stages * tiles * tile_bytes;
   }
-  // At least a tile behind the last: tiles are read in pairs.
   INFEROMETER_HOST_DEVICE constexpr int rings_bytes(int tiles, int tile_bytes, int stages) const {
-    const int barriers = kWarps * stages * 8;
-    return barriers_at(tiles, tile_bytes, stages) + (barriers < tile_bytes ? tile_bytes : barriers);
+    return barriers_at(tiles, tile_bytes, stages) + kWarps * stages * 8;
   }
 
   // In place of the rings: sums of the warps, [warps, tokens, merge_stride] f32; four floats more than the rows put a
