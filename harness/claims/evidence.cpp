@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
 
+#include "harness/operator/fields.hpp"
 #include "harness/operator/registry.hpp"
 #include "harness/results/compare.hpp"
 #include "harness/results/record_json.hpp"
@@ -15,6 +19,20 @@ namespace {
 std::string device_of(const Json& environment) {
   const Json& gpu = environment.at("gpu");
   return (gpu.is_null() ? environment.at("host").at("cpu_model") : gpu.at("name")).get<std::string>();
+}
+
+// The problem with the defaults of fields that came later. One that a word of it keeps from being made here, as the
+// path of a trace that is on another machine does, stays as it was written.
+Fields completed(const Operator& op, Fields problem) {
+  try {
+    return op.describe(op.parse(problem).get());
+  } catch (const ProblemError& error) {
+    const bool is_word = std::any_of(problem.begin(), problem.end(), [&](const auto& field) {
+      return field.first == error.field() && std::holds_alternative<std::string>(field.second);
+    });
+    if (!is_word) throw;
+    return problem;
+  }
 }
 
 // A merged file does not say of which part a row is, and no claim compares two devices.
@@ -67,7 +85,7 @@ void Evidence::add(const NamedResults& results) {
     EvidenceRow row{.record = record_from_json(json), .file = file};
     const Operator* op = find_operator(row.record.operator_name);
     if (op == nullptr) continue;
-    row.record.problem = op->describe(op->parse(row.record.problem).get());  // fields that came later: their defaults
+    row.record.problem = completed(*op, std::move(row.record.problem));
     places_[{file, row_id(op->name, row.record.variant, row.record.problem)}] = rows_.size();
     rows_.push_back(std::move(row));
   }

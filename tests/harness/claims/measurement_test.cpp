@@ -207,6 +207,18 @@ TEST_CASE("claims: a problem from before a field existed has the field's default
   CHECK(measured(kSlower, {file}).points.size() == 1);
 }
 
+TEST_CASE("claims: a row of a trace that is on another machine counts as it was written", "[claims]") {
+  NamedResults file =
+      made_up_file("a.json", {decode_row("cuda.contiguous", 128, 0, 100), decode_row("cuda.paged", 128, 16, 120)});
+  Json row = made_up_file("b.json", {made_up_row("serving", "cuda.static", {})}).json.at("rows").at(0);
+  row["problem"]["trace"] = "on_another_machine.csv";
+  file.json["rows"].push_back(row);
+  const Evidence evidence({file});
+  REQUIRE(evidence.rows().size() == 3);
+  CHECK(to_string(evidence.rows().back().record.problem).find("trace=on_another_machine.csv") != std::string::npos);
+  CHECK(measured(kSlower, {file}).points.size() == 1);
+}
+
 TEST_CASE("claims: a condition without an answer for a row is refused by its place", "[claims]") {
   CHECK_THROWS_WITH(measured(R"("where": ["context / block_size > 1"], )" + kSlower,
                              {made_up_file("a.json", {decode_row("cuda.paged", 128, 0, 120)})}),
