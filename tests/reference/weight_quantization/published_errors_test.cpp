@@ -15,7 +15,7 @@ TEST_CASE("published results: the front page gives each method's error by bits a
           "[results][weight_quantization]") {
   const std::string root = INFEROMETER_SOURCE_DIR;
   const std::string front_page = read_text(root + "/README.md");
-  const Json results = read_json(root + "/results/amd_epyc/quantization_quality.json");
+  const Json results = read_json(root + "/results/intel_xeon/quantization_quality.json");
   std::map<std::string, double> percent;
   const auto key = [](const std::string& variant, std::int64_t bits, std::int64_t group_size) {
     return variant + " " + std::to_string(bits) + " " + std::to_string(group_size);
