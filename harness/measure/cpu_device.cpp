@@ -45,7 +45,7 @@ class CpuDevice : public Device {
   std::size_t cache_bytes() const override { return cache_bytes_; }
   std::optional<GpuInfo> gpu() const override { return std::nullopt; }
 
-  Timing time(const Run& run, int sets, const MeasureConfig& config, double launched_seconds) override {
+  Timing time(const Run& run, const InputSets& sets, const MeasureConfig& config, double launched_seconds) override {
     return sampler_.time(run, sets, config, launched_seconds);
   }
   Ceilings measure_ceilings() override { return measure_cpu_ceilings(cache_, threads_); }

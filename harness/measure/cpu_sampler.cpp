@@ -55,7 +55,8 @@ bool was_interrupted(std::span<const double> preempted_ns, const IsolatedTiming&
 
 }  // namespace
 
-Timing CpuSampler::time(const Device::Run& run, int sets, const MeasureConfig& config, double launched_seconds) {
+Timing CpuSampler::time(const Device::Run& run, const InputSets& sets, const MeasureConfig& config,
+                        double launched_seconds) {
   const bool launched_long = launched_seconds > kLongLaunchSeconds;
   if (!launched_long) warm_up(run, config);
   Timing timing;
@@ -64,7 +65,8 @@ Timing CpuSampler::time(const Device::Run& run, int sets, const MeasureConfig& c
     warm_up(run, config);
     timing.isolated = isolated(run, config);
   }
-  timing.amortized = amortized(run, config, config.cache == CacheMode::cold ? sets : 1, timing.isolated.median_ns);
+  timing.amortized =
+      amortized(run, config, config.cache == CacheMode::cold ? sets : InputSets{}, timing.isolated.median_ns);
   choose_headline(timing);
   const double empty = empty_launch_ns(config.cache);
   if (timing.isolated.median_ns <= empty) {
@@ -112,28 +114,30 @@ IsolatedTiming CpuSampler::isolated(const Device::Run& run, const MeasureConfig&
 
 // The mean of the median block of launches: other programs that interrupt a few blocks do not move it. None when two
 // turns over the sets would not fit.
-std::optional<AmortizedTiming> CpuSampler::amortized(const Device::Run& run, const MeasureConfig& config, int sets,
-                                                     double launch_ns) {
+std::optional<AmortizedTiming> CpuSampler::amortized(const Device::Run& run, const MeasureConfig& config,
+                                                     const InputSets& sets, double launch_ns) {
   const double budget_ns = kAmortizedShare * config.max_seconds * kNsPerSecond;
-  if (2 * sets * launch_ns > budget_ns) return std::nullopt;
+  if (2 * sets.count * launch_ns > budget_ns) return std::nullopt;
+  const int count = sets.made();
   rest(config.rest_seconds);
   const Stopwatch whole;
   const auto block_ns = [&](int turns) {
     const Stopwatch watch;
     for (int turn = 0; turn < turns; ++turn)
-      for (int set = 0; set < sets; ++set) run(set, launch_);
+      for (int set = 0; set < count; ++set) run(set, launch_);
     return watch.ns();
   };
+  if (count * launch_ns < kBlockNs) block_ns(1);  // first launches of the further sets would pass for a long turn
   int turns = 1;
-  while (block_ns(turns) < kBlockNs && turns < kMostTurns) turns *= 2;  // also the warm-up of the further sets
+  while (block_ns(turns) < kBlockNs && turns < kMostTurns) turns *= 2;  // also the warm-up
   std::vector<double> blocks;
   do {
     blocks.push_back(block_ns(turns));
   } while (whole.ns() < budget_ns);
-  const int launches = turns * sets;
+  const int launches = turns * count;
   return AmortizedTiming{.launches = launches * static_cast<std::int64_t>(blocks.size()),
                          .mean_ns = median(sorted_copy(blocks)) / launches,
-                         .input_sets = sets};
+                         .input_sets = count};
 }
 
 // The 95th percentile of timing nothing, through the same call and after the same clearing as a launch. Where clearing

@@ -55,6 +55,15 @@ struct Noise {
   double empty_launch_ns = 0;
 };
 
+// The input sets of a row. Those after the first may be made as late as when an estimator is about to rotate over them:
+// where none will, their time is saved.
+struct InputSets {
+  int count = 1;                   // at least one
+  std::function<int()> make = {};  // makes the others; how many there are then, fewer where memory is short
+
+  int made() const { return make ? make() : count; }
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -73,11 +82,14 @@ class Device {
   virtual std::size_t cache_bytes() const = 0;  // last-level cache: L2 of a GPU, L3 of a CPU
   virtual std::optional<GpuInfo> gpu() const = 0;
 
-  // Both estimators. `run(set, launch)` launches once with input set `set`, 0 <= set < sets. `launched_seconds`: how
-  // long a launch just before took, its end waited for; a long one was the warm-up. 0: there was none.
+  // Both estimators. `run(set, launch)` launches once with input set `set`, 0 <= set < sets.made(); none after set 0
+  // before they are made. `launched_seconds`: how long a launch just before took, its end waited for; a long one was
+  // the warm-up. 0: there was none.
   using Run = std::function<void(int set, const Launch& launch)>;
-  Timing time(const Run& run, int sets, const MeasureConfig& config) { return time(run, sets, config, 0); }
-  virtual Timing time(const Run& run, int sets, const MeasureConfig& config, double launched_seconds) = 0;
+  Timing time(const Run& run, int sets, const MeasureConfig& config) {
+    return time(run, InputSets{.count = sets}, config, 0);
+  }
+  virtual Timing time(const Run& run, const InputSets& sets, const MeasureConfig& config, double launched_seconds) = 0;
   virtual Ceilings measure_ceilings() = 0;
   virtual Noise measure_noise() = 0;
 };

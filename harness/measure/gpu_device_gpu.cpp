@@ -85,7 +85,7 @@ class GpuDevice : public Device {
   std::size_t cache_bytes() const override { return info_.l2_bytes; }
   std::optional<GpuInfo> gpu() const override { return info_; }
 
-  Timing time(const Run& run, int sets, const MeasureConfig& config, double launched_seconds) override {
+  Timing time(const Run& run, const InputSets& sets, const MeasureConfig& config, double launched_seconds) override {
     select();
     return sampler_.time(run, sets, config, launched_seconds);
   }

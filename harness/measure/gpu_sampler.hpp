@@ -20,8 +20,9 @@ class GpuSampler {
  public:
   GpuSampler(const Launch& launch, std::size_t l2_bytes, const Nvml& nvml);
 
-  // As Device::time. In cold mode amortized launches rotate over all sets, in warm mode both estimators use set 0.
-  Timing time(const Device::Run& run, int sets, const MeasureConfig& config, double launched_seconds);
+  // As Device::time. In cold mode amortized launches rotate over all sets, made before any timing: a GPU that waits for
+  // memory between two estimators cools. In warm mode both use set 0.
+  Timing time(const Device::Run& run, const InputSets& sets, const MeasureConfig& config, double launched_seconds);
   Noise measure_noise();
 
   std::size_t pending_bytes() const { return clear_.pending_bytes(); }
@@ -34,6 +35,7 @@ class GpuSampler {
 
   void queue_lead(CacheMode cache);
   Sample take_sample(const Device::Run& run, CacheMode cache);
+  int make_sets(const Device::Run& run, const InputSets& sets, double launched_seconds);
   void warm_up(const Device::Run& run, const MeasureConfig& config);
   IsolatedTiming isolated(const Device::Run& run, const MeasureConfig& config);
   std::optional<AmortizedTiming> amortized(const Device::Run& run, const MeasureConfig& config, int sets,

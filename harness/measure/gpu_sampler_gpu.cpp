@@ -12,6 +12,7 @@ namespace inferometer {
 namespace {
 
 constexpr double kWarmUpSeconds = 0.03;  // an idle GPU takes some milliseconds to raise its clocks
+constexpr double kSetsSeconds = 0.25;    // of launching each further set once; heavy ones are not
 constexpr double kLeastLeadNs = 20e3;    // covers two event records and a launch
 constexpr double kMostLeadNs = 2e6;      // of a launch that queues hundreds of kernels
 constexpr int kSamplesPerLook = 16;      // at the reasons for a lower clock: asking the driver takes a while
@@ -60,6 +61,17 @@ GpuSampler::Sample GpuSampler::take_sample(const Device::Run& run, CacheMode cac
   return sample;
 }
 
+// Launches each further set once as well: a first launch may do what a capture does not allow.
+int GpuSampler::make_sets(const Device::Run& run, const InputSets& sets, double launched_seconds) {
+  const int count = sets.made();
+  const Stopwatch watch;
+  for (int set = 1; set < count && launched_seconds + watch.seconds() < kSetsSeconds; ++set) {
+    run(set, launch_);
+    INFEROMETER_CUDA_CHECK(cudaStreamSynchronize(launch_.stream));
+  }
+  return count;
+}
+
 // Loads the modules, raises the clocks, learns how long the host takes to queue a launch. One launch where that takes
 // longer than all of it may.
 void GpuSampler::warm_up(const Device::Run& run, const MeasureConfig& config) {
@@ -99,7 +111,9 @@ IsolatedTiming GpuSampler::isolated(const Device::Run& run, const MeasureConfig&
   return timing;
 }
 
-Timing GpuSampler::time(const Device::Run& run, int sets, const MeasureConfig& config, double launched_seconds) {
+Timing GpuSampler::time(const Device::Run& run, const InputSets& sets, const MeasureConfig& config,
+                        double launched_seconds) {
+  const int count = config.cache == CacheMode::cold ? make_sets(run, sets, launched_seconds) : 1;
   const bool launched_long = launched_seconds > kLongLaunchSeconds;
   if (launched_long) {
     host_ns_ = launched_seconds * 1e9;
@@ -118,8 +132,7 @@ Timing GpuSampler::time(const Device::Run& run, int sets, const MeasureConfig& c
     timing.suspect = true;
     timing.suspect_reason = "the launch put no work on its stream";
   } else {
-    timing.amortized =
-        amortized(run, config, config.cache == CacheMode::cold ? sets : 1, timing.isolated.median_ns, one_launch);
+    timing.amortized = amortized(run, config, count, timing.isolated.median_ns, one_launch);
     if (timing.amortized && !one_launch) timing.isolated.flags.emplace_back("amortized_without_graph");
     if (timing.isolated.median_ns <= empty_ns) {
       timing.suspect = true;

@@ -36,7 +36,9 @@ class PeerDevice : public Device {
   std::optional<GpuInfo> gpu() const override { return report_.gpu; }
 
   // The peer's sampler launches its sets by itself: `run` stays unused.
-  Timing time(const Run& /*run*/, int /*sets*/, const MeasureConfig& config, double /*launched_seconds*/) override {
+  Timing time(const Run& /*run*/, const InputSets& sets, const MeasureConfig& config,
+              double /*launched_seconds*/) override {
+    sets.made();
     return peer_.time(config);
   }
   Ceilings measure_ceilings() override { return host_.measure_ceilings(); }

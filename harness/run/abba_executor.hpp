@@ -18,8 +18,11 @@ class AbbaExecutor : public RowExecutor {
   AbbaExecutor(std::unique_ptr<RowExecutor> inner, std::map<std::string, SweepRow> counterparts,
                RecordsById& counterpart_records);
 
-  const DeviceReport& start() override { return inner_->start(); }
+  void begin_open() override { inner_->begin_open(); }
+  void open() override { inner_->open(); }
+  const DeviceReport& measure_host() override { return inner_->measure_host(); }
   Record run(const SweepRow& row) override;
+  void end() override { inner_->end(); }
 
  private:
   std::unique_ptr<RowExecutor> inner_;

@@ -25,10 +25,19 @@ DeviceTeam::DeviceTeam(std::vector<std::unique_ptr<RowExecutor>> executors) {
   for (auto& executor : executors) members_.push_back({.executor = std::move(executor), .report = {}});
 }
 
-std::vector<DeviceReport> DeviceTeam::start() {
+DeviceTeam::~DeviceTeam() {
+  for (const Member& member : members_) member.executor->end();
+}
+
+void DeviceTeam::open() {
+  for (const Member& member : members_) member.executor->begin_open();
+  for (const Member& member : members_) member.executor->open();
+}
+
+std::vector<DeviceReport> DeviceTeam::measure_host() {
   std::vector<DeviceReport> reports;
   for (Member& member : members_) {
-    member.report = member.executor->start();
+    member.report = member.executor->measure_host();
     reports.push_back(member.report);
   }
   return reports;

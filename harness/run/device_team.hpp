@@ -29,10 +29,15 @@ class DeviceTeam {
 
   // At least one.
   explicit DeviceTeam(std::vector<std::unique_ptr<RowExecutor>> executors);
+  ~DeviceTeam();  // ends all at once
+  DeviceTeam(const DeviceTeam&) = delete;
+  DeviceTeam& operator=(const DeviceTeam&) = delete;
 
-  // Opens and measures one device after the other, so that none disturbs another's ceilings. Throws CannotGoOn or
-  // Interrupted; so do the two below.
-  std::vector<DeviceReport> start();
+  // Opens and measures all GPUs at once, as their rows will run. Throws CannotGoOn or Interrupted; so do the others.
+  void open();
+
+  // Then, with the GPUs idle: what the processors can do.
+  std::vector<DeviceReport> measure_host();
 
   // All groups, each on the device that is free first. A device that can run no more leaves its rows to the others;
   // CannotGoOn is thrown once none is left. What `finished` throws ends the work of all.

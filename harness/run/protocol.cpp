@@ -39,6 +39,10 @@ SessionConfig start_from(const Json& message) {
   return config;
 }
 
+Json measure_host_message() { return {{"type", "measure_host"}}; }
+
+bool asks_to_measure_host(const Json& message) { return message.at("type") == "measure_host"; }
+
 Json row_message(const SweepRow& row) {
   return {{"type", "row"},
           {"id", row.id},

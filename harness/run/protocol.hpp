@@ -1,6 +1,7 @@
 // What supervisor and worker say to each other, one JSON object a line:
 //
 //   supervisor  {"type": "start", ...SessionConfig}      worker  {"type": "hello", "devices": {...}}
+//   supervisor  {"type": "measure_host"}                 worker  {"type": "hello", "devices": {...}}
 //   supervisor  {"type": "row", ...SweepRow}             worker  {"type": "phase", "name": "measure"}, ...
 //                                                                {"type": "result", "record": {...}, ...RowOutcome}
 // The worker leaves when its end of the socket closes.
@@ -13,6 +14,9 @@ namespace inferometer {
 
 Json start_message(const SessionConfig& config);
 SessionConfig start_from(const Json& message);
+
+Json measure_host_message();
+bool asks_to_measure_host(const Json& message);
 
 Json row_message(const SweepRow& row);
 SweepRow row_from(const Json& message);

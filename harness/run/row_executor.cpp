@@ -15,6 +15,7 @@ using Clock = Deadline::Clock;
 
 constexpr std::chrono::seconds kHelloTime{180};  // opening a GPU takes seconds, measuring all ceilings less than 30
 constexpr int kStartAttempts = 2;
+constexpr const char* kNoWorker = "no worker process came up, twice: ";
 
 std::chrono::nanoseconds from_seconds(double seconds) {
   constexpr double kLongest = 1e9;  // 31 years; more would overflow the clock
@@ -56,15 +57,18 @@ WorkerExecutor::Wait WorkerExecutor::wait(Deadline& deadline, Json& message) {
   }
 }
 
-bool WorkerExecutor::start_worker(std::string& why) {
+void WorkerExecutor::begin_open() {
   worker_ = std::make_unique<WorkerProcess>([this](const std::string& line) { observer_.output(line); });
   observer_.phase("start");
+  worker_->send(start_message(config_));  // one that is gone already is found by who waits for its answer
+}
+
+bool WorkerExecutor::await_hello(std::string& why) {
   Json message;
-  Wait answer = Wait::gone;
   Deadline deadline(Clock::now(), kHelloTime);
-  if (worker_->send(start_message(config_))) answer = wait(deadline, message);
+  const Wait answer = wait(deadline, message);
   if (answer == Wait::message && text_from(message.at("type")) == "hello") {
-    config_.known = device_report_from_json(message.at("devices"));
+    report_ = device_report_from_json(message.at("devices"));
     return true;
   }
   why = answer == Wait::timeout ? "no answer within " + std::to_string(kHelloTime.count()) + " s"
@@ -73,24 +77,45 @@ bool WorkerExecutor::start_worker(std::string& why) {
   return false;
 }
 
-const DeviceReport& WorkerExecutor::start() {
+void WorkerExecutor::open() {
   std::string why;
   for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
     if (attempt > 0) observer_.replaced(why);
-    if (start_worker(why)) return *config_.known;
+    if (!worker_) begin_open();
+    if (!await_hello(why)) continue;
+    if (config_.known || !config_.cpu_rows) config_.known = report_;
+    return;
   }
-  throw CannotGoOn("no worker process came up, twice: " + why);
+  throw CannotGoOn(kNoWorker + why);
+}
+
+const DeviceReport& WorkerExecutor::measure_host() {
+  std::string why;
+  for (int attempt = 0; attempt < kStartAttempts && !config_.known; ++attempt) {
+    if (attempt > 0) {
+      observer_.replaced(why);
+      open();
+    }
+    worker_->send(measure_host_message());
+    if (await_hello(why)) config_.known = report_;
+  }
+  if (!config_.known) throw CannotGoOn(kNoWorker + why);
+  return *config_.known;
 }
 
 Record WorkerExecutor::run(const SweepRow& row) {
   if (interrupt_.requested()) throw Interrupted();
   std::string why;
   for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
-    if (!worker_) start();
+    if (!worker_) open();
     if (auto record = try_row(row, why)) return std::move(*record);
     if (attempt + 1 < kStartAttempts) observer_.replaced(why);
   }
   return row_record(row, Status::crashed, "this row was given to two workers: " + why);
+}
+
+void WorkerExecutor::end() {
+  if (worker_) worker_->kill();
 }
 
 // None, with the reason, where the worker was gone before this row began: it ended between two rows, which is no row's
@@ -139,9 +164,17 @@ Record WorkerExecutor::await_result(const SweepRow& row) {
 InProcessExecutor::InProcessExecutor(SessionConfig config, const InterruptGuard& interrupt, RunObserver& observer)
     : config_(std::move(config)), interrupt_(interrupt), observer_(observer) {}
 
-const DeviceReport& InProcessExecutor::start() {
+void InProcessExecutor::open() {
   try {
     session_ = std::make_unique<Session>(config_);
+  } catch (const std::exception& error) {
+    throw CannotGoOn(error.what());
+  }
+}
+
+const DeviceReport& InProcessExecutor::measure_host() {
+  try {
+    session_->measure_host();
   } catch (const std::exception& error) {
     throw CannotGoOn(error.what());
   }

@@ -31,9 +31,15 @@ class CannotGoOn : public std::runtime_error {
 class RowExecutor {
  public:
   virtual ~RowExecutor() = default;
-  // Opens and measures the devices. Throws CannotGoOn or Interrupted; so does run.
-  virtual const DeviceReport& start() = 0;
+  // Starts what `open` then waits for, so that several executors open their devices at once.
+  virtual void begin_open() {}
+  // Opens the devices and measures the GPU. Throws CannotGoOn or Interrupted; so do the two below.
+  virtual void open() = 0;
+  // Once, after `open`: measures the processors where rows need them. Nothing else may run on them meanwhile.
+  virtual const DeviceReport& measure_host() = 0;
   virtual Record run(const SweepRow& row) = 0;
+  // No further row comes. Waits for nothing, so that several executors end at once; their destructors wait.
+  virtual void end() {}
 };
 
 // Every row in a worker, reused from row to row and replaced when it dies or hangs. Never opens a GPU itself.
@@ -41,13 +47,16 @@ class WorkerExecutor : public RowExecutor {
  public:
   WorkerExecutor(SessionConfig config, const InterruptGuard& interrupt, RunObserver& observer);
 
-  const DeviceReport& start() override;
+  void begin_open() override;
+  void open() override;
+  const DeviceReport& measure_host() override;
   Record run(const SweepRow& row) override;
+  void end() override;
 
  private:
   enum class Wait { message, gone, timeout };
   Wait wait(Deadline& deadline, Json& message);  // throws Interrupted
-  bool start_worker(std::string& why);
+  bool await_hello(std::string& why);            // false, with the reason: the worker is gone
   std::optional<Record> try_row(const SweepRow& row, std::string& why);
   Record await_result(const SweepRow& row);
 
@@ -55,6 +64,7 @@ class WorkerExecutor : public RowExecutor {
   const InterruptGuard& interrupt_;
   RunObserver& observer_;
   std::unique_ptr<WorkerProcess> worker_;
+  DeviceReport report_;  // of the worker; `config_.known` once it is complete
   std::string phase_;
 };
 
@@ -62,7 +72,8 @@ class InProcessExecutor : public RowExecutor {
  public:
   InProcessExecutor(SessionConfig config, const InterruptGuard& interrupt, RunObserver& observer);
 
-  const DeviceReport& start() override;
+  void open() override;
+  const DeviceReport& measure_host() override;
   Record run(const SweepRow& row) override;
 
  private:

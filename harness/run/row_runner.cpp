@@ -20,8 +20,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostSets = 64;
-constexpr double kWarmUpSeconds = 0.25;  // enough for clocks to rise and pages to map; heavy rows launch once
-constexpr double kShareOfMemory = 0.9;   // for further sets; the rest is left to libraries that allocate for themselves
+constexpr double kWarmUpSeconds = 0.25;  // a row whose launch takes longer is not launched for nothing
+constexpr std::size_t kReferenceBytes = std::size_t{64} << 20;  // of the problems before the latest
+constexpr double kShareOfMemory = 0.9;  // for further sets; the rest is left to libraries that allocate for themselves
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -190,17 +191,14 @@ void RowRunner::measure(ResolvedRow& row, Device& device, MemoryLedger& ledger, 
   }
   {
     const Phase warm_up(phase, "warm-up");
-    for (auto& set : more_sets(row, device, ledger, set_bytes, workspace)) sets.push_back(std::move(set));
-    const auto start = Clock::now();
-    for (const auto& set : sets) {  // the check launched the first set already: a long launch is not repeated
-      if (launch_seconds + seconds_since(start) > kWarmUpSeconds) break;
-      set->launch(device.launch());
+    if (launch_seconds <= kWarmUpSeconds) {  // the check launched this set already
+      sets.front()->launch(device.launch());
       device.synchronize();
     }
   }
   {
     const Phase measuring(phase, "measure");
-    time(row, device, sets, launch_seconds, record);
+    time(row, device, sets, rotating_sets(row, device, ledger, set_bytes, workspace, sets), launch_seconds, record);
   }
   {
     const Phase checking(phase, "check");
@@ -212,7 +210,7 @@ void RowRunner::measure(ResolvedRow& row, Device& device, MemoryLedger& ledger, 
 }
 
 void RowRunner::time(const ResolvedRow& row, Device& device, const std::vector<std::unique_ptr<TensorSet>>& sets,
-                     double launched_seconds, Record& record) const {
+                     const InputSets& input_sets, double launched_seconds, Record& record) const {
   if (settings_.profiled_launches > 0) {
     const ProfiledPart profiled(row.variant->on_gpu());
     for (int i = 0; i < settings_.profiled_launches; ++i) sets.front()->launch(device.launch());
@@ -220,7 +218,7 @@ void RowRunner::time(const ResolvedRow& row, Device& device, const std::vector<s
     return;
   }
   const auto launch = [&](int set, const Launch& own) { sets[static_cast<std::size_t>(set)]->launch(own); };
-  record.timing = device.time(launch, static_cast<int>(sets.size()), settings_.measure, launched_seconds);
+  record.timing = device.time(launch, input_sets, settings_.measure, launched_seconds);
   device.synchronize();
   const bool rotates_out = sets.size() * input_bytes(row.specs) > 2 * device.cache_bytes();
   if (record.timing->amortized)
@@ -260,26 +258,29 @@ double RowRunner::check(const ResolvedRow& row, Device& device, TensorSet& set, 
   return seconds;
 }
 
-std::vector<std::unique_ptr<TensorSet>> RowRunner::more_sets(const ResolvedRow& row, Device& device,
-                                                             MemoryLedger& ledger, std::size_t set_bytes,
-                                                             std::span<std::byte> workspace) const {
-  std::vector<std::unique_ptr<TensorSet>> sets;
-  if (settings_.measure.cache == CacheMode::warm || settings_.profiled_launches > 0) return sets;
+InputSets RowRunner::rotating_sets(const ResolvedRow& row, Device& device, MemoryLedger& ledger, std::size_t set_bytes,
+                                   std::span<std::byte> workspace,
+                                   std::vector<std::unique_ptr<TensorSet>>& sets) const {
+  if (settings_.measure.cache == CacheMode::warm || settings_.profiled_launches > 0) return {};
   const std::size_t rotated = std::max<std::size_t>(input_bytes(row.specs), 1);
   const std::size_t wanted = std::min(2 * device.cache_bytes() / rotated + 1, kMostSets);
   const auto budget = static_cast<std::size_t>(
       kShareOfMemory * static_cast<double>(memory_limit(device, row.variant->on_gpu() ? settings_.limits.device_bytes
                                                                                       : settings_.limits.host_bytes)));
-  std::size_t used = 0;
-  // The same seed: any set's outputs can be judged with the same expected values.
-  for (std::size_t i = 1; i < wanted && used + set_bytes <= budget; ++i, used += set_bytes) {
-    try {
-      sets.push_back(std::make_unique<TensorSet>(row, device, ledger, settings_.seed, workspace));
-    } catch (const OutOfMemory&) {
-      break;  // fewer sets measure too; the amortized figure says how many, and that they fit the cache
+  const std::size_t count = std::min(wanted, 1 + budget / std::max<std::size_t>(set_bytes, 1));
+  const auto make = [this, &row, &device, &ledger, workspace, &sets, count] {
+    // The same seed: any set's outputs can be judged with the same expected values.
+    while (sets.size() < count) {
+      try {
+        sets.push_back(std::make_unique<TensorSet>(row, device, ledger, settings_.seed, workspace));
+      } catch (const OutOfMemory&) {
+        break;  // fewer sets measure too; the amortized figure says how many, and that they fit the cache
+      }
     }
-  }
-  return sets;
+    device.synchronize();
+    return static_cast<int>(sets.size());
+  };
+  return {.count = static_cast<int>(count), .make = make};
 }
 
 void RowRunner::add_rates(bool on_gpu, Record& record) const {
@@ -298,12 +299,17 @@ void RowRunner::add_rates(bool on_gpu, Record& record) const {
 
 const std::vector<ExpectedSpan>& RowRunner::expected(const ResolvedRow& row, const Inputs& inputs) {
   std::string key = row.op->name + " " + to_string(row.op->describe(row.problem.get()));
-  if (reference_.key != key) {
-    reference_.key.clear();  // `expect` may throw
-    reference_.spans = row.op->expect(row.problem.get(), inputs, settings_.seed, report_.threads_used);
-    reference_.key = std::move(key);
-  }
-  return reference_.spans;
+  const auto known =
+      std::find_if(references_.begin(), references_.end(), [&](const Reference& one) { return one.key == key; });
+  if (known != references_.end()) return known->spans;
+  Reference reference{.key = std::move(key),
+                      .spans = row.op->expect(row.problem.get(), inputs, settings_.seed, report_.threads_used)};
+  for (const ExpectedSpan& span : reference.spans) reference.bytes += sizeof span + span.values.size() * sizeof(double);
+  std::size_t earlier = 0;
+  for (const Reference& one : references_) earlier += one.bytes;
+  for (; earlier > kReferenceBytes; references_.pop_front()) earlier -= references_.front().bytes;
+  references_.push_back(std::move(reference));
+  return references_.back().spans;
 }
 
 }  // namespace inferometer

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -42,9 +43,10 @@ class RowRunner {
   RowOutcome run(const SweepRow& row, const PhaseCallback& phase, Device* stand_in = nullptr);
 
  private:
-  struct Reference {  // of the latest problem: the variants of one problem follow one another
+  struct Reference {  // of one problem
     std::string key;
     std::vector<ExpectedSpan> spans;
+    std::size_t bytes = 0;
   };
 
   // The sentence why this row cannot run here; empty when it can.
@@ -52,11 +54,13 @@ class RowRunner {
   void measure(ResolvedRow& row, Device& device, MemoryLedger& ledger, const PhaseCallback& phase, Record& record);
   // Runs `set` once on poisoned outputs and judges them. Returns seconds of the launch.
   double check(const ResolvedRow& row, Device& device, TensorSet& set, Record& record);
-  std::vector<std::unique_ptr<TensorSet>> more_sets(const ResolvedRow& row, Device& device, MemoryLedger& ledger,
-                                                    std::size_t set_bytes, std::span<std::byte> workspace) const;
-  // The measured phase: a timing, or launches for a profiler.
+  // The sets to rotate over, as many as exceed twice the cache and fit. `sets` holds the first, of `set_bytes`, and
+  // gets the others; all arguments outlive what is returned.
+  InputSets rotating_sets(const ResolvedRow& row, Device& device, MemoryLedger& ledger, std::size_t set_bytes,
+                          std::span<std::byte> workspace, std::vector<std::unique_ptr<TensorSet>>& sets) const;
+  // The measured phase: a timing, or launches for a profiler. `sets`: those of `input_sets`.
   void time(const ResolvedRow& row, Device& device, const std::vector<std::unique_ptr<TensorSet>>& sets,
-            double launched_seconds, Record& record) const;
+            const InputSets& input_sets, double launched_seconds, Record& record) const;
   void add_rates(bool on_gpu, Record& record) const;
   const std::vector<ExpectedSpan>& expected(const ResolvedRow& row, const Inputs& inputs);
 
@@ -64,7 +68,9 @@ class RowRunner {
   Device* gpu_;
   const DeviceReport& report_;
   Settings settings_;
-  Reference reference_;
+  // The latest last. The variants of one problem follow one another, but on several devices the processors' rows come
+  // before all others.
+  std::deque<Reference> references_;
 };
 
 }  // namespace inferometer

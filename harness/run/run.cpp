@@ -6,6 +6,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -39,8 +40,10 @@ namespace {
 void say(const std::string& message) { std::fprintf(stderr, "inferometer: %s\n", message.c_str()); }
 
 std::string own_sha256() {
-  std::ifstream file("/proc/self/exe", std::ios::binary);
-  return sha256_hex(std::string{std::istreambuf_iterator<char>(file), {}});
+  const std::string path = "/proc/self/exe";
+  std::string content(std::filesystem::file_size(path), '\0');
+  std::ifstream(path, std::ios::binary).read(content.data(), std::ssize(content));
+  return sha256_hex(content);
 }
 
 class Run {
@@ -57,7 +60,6 @@ class Run {
     if (options.against) counterparts_ = rows_to_interleave(sweep, options.against->base);
     check_room(output_, sweep.rows.size());
     header_.config_sha256 = sweep.config_sha256;
-    header_.binary_sha256 = own_sha256();
     header_.seed = options.seed;
     header_.started_at = utc_now();
     if (options.resume) take_up();
@@ -99,6 +101,7 @@ class Run {
       say(journal_.path() + " holds no rows: nothing to resume, all rows are measured");
       return;
     }
+    complete_header();
     header_.device = earlier_->header.device;  // known for sure once a worker has opened it
     header_.driver = earlier_->header.driver;
     header_.started_at = earlier_->header.started_at;
@@ -108,6 +111,10 @@ class Run {
     for (const Record& record : earlier_->records) records_[record.id] = record;
     measured_ = records_.size();
     say("resuming: " + rows_measured() + " are in " + journal_.path());
+  }
+
+  void complete_header() {
+    if (own_sha256_.valid()) header_.binary_sha256 = own_sha256_.get();
   }
 
   std::size_t rows_left() const { return sweep_.rows.size() - records_.size(); }
@@ -125,7 +132,9 @@ class Run {
     if (earlier_) plan.known = earlier_->header.devices;
     DeviceTeam team(make_executors(plan, interrupt, observer, counterparts_took_));
     observer.row_started("measuring this machine");
-    begin(team.start());
+    team.open();
+    complete_header();  // before the processors are measured: it uses one of them
+    begin(team.measure_host());
     const DeviceTeam::Callbacks callbacks{.started = [&](const SweepRow& row) { observer.row_started(text_of_(row)); },
                                           .finished =
                                               [&](const SweepRow& row, const DeviceReport& device, Record record) {
@@ -153,11 +162,11 @@ class Run {
   // left with one while the others are through.
   std::deque<DeviceTeam::Group> groups_left() const {
     std::deque<DeviceTeam::Group> groups;
-    for (const RowGroup& rows : row_groups(sweep_)) {
+    for (const RowGroup& rows :
+         row_groups(sweep_, [this](const SweepRow& row) { return !records_.contains(row.id); })) {
       DeviceTeam::Group group;
-      for (const std::size_t i : rows.rows)
-        if (!records_.contains(sweep_.rows[i].id)) group.push_back(&sweep_.rows[i]);
-      if (!group.empty()) groups.push_back(std::move(group));
+      for (const std::size_t i : rows.rows) group.push_back(&sweep_.rows[i]);
+      groups.push_back(std::move(group));
     }
     return groups;
   }
@@ -240,6 +249,8 @@ class Run {
   RowTexts text_of_;
   std::string output_;
   Journal journal_;
+  // Of a program of some 100 MB it takes a second: beside the opening of the devices.
+  std::future<std::string> own_sha256_ = std::async(std::launch::async, &own_sha256);
   JournalHeader header_;
   std::optional<JournalContent> earlier_;
   RecordsById records_;

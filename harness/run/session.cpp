@@ -20,7 +20,8 @@ SessionConfig session_config(const Sweep& sweep, std::uint64_t seed, int gpu_ord
   return config;
 }
 
-Session::Session(const SessionConfig& config) : host_(make_cpu_device(0)) {
+Session::Session(const SessionConfig& config)
+    : measures_host_(config.cpu_rows && !config.known), host_(make_cpu_device(0)) {
   // Peers inherit it: their rows are set beside the ceilings of this GPU.
   setenv("INFEROMETER_GPU", std::to_string(config.gpu_ordinal).c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
   if (config.known) report_ = *config.known;
@@ -31,12 +32,17 @@ Session::Session(const SessionConfig& config) : host_(make_cpu_device(0)) {
     gpu_ = make_gpu_device(config.gpu_ordinal, report_.gpu_absent);
   }
   report_.gpu = gpu_ ? gpu_->gpu() : std::nullopt;
-  if (!config.known) {
-    if (config.cpu_rows) report_.cpu_ceilings = host_->measure_ceilings();
-    if (gpu_) report_.gpu_ceilings = gpu_->measure_ceilings();
-    if (gpu_ || config.cpu_rows) report_.noise = (gpu_ ? *gpu_ : *host_).measure_noise();
+  if (gpu_ && !config.known) {
+    report_.gpu_ceilings = gpu_->measure_ceilings();
+    report_.noise = gpu_->measure_noise();
   }
   runner_ = std::make_unique<RowRunner>(*host_, gpu_.get(), report_, config.row);
+}
+
+void Session::measure_host() {
+  if (!measures_host_) return;
+  report_.cpu_ceilings = host_->measure_ceilings();
+  if (!gpu_) report_.noise = host_->measure_noise();
 }
 
 RowOutcome Session::run(const SweepRow& row, const PhaseCallback& phase) {

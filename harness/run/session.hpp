@@ -21,12 +21,16 @@ SessionConfig session_config(const Sweep& sweep, std::uint64_t seed, int gpu_ord
 
 class Session {
  public:
+  // Opens the devices and measures the GPU.
   explicit Session(const SessionConfig& config);
+  // Measures the processors, where rows need them: nothing else may run on this machine meanwhile.
+  void measure_host();
 
   const DeviceReport& report() const { return report_; }
   RowOutcome run(const SweepRow& row, const PhaseCallback& phase);
 
  private:
+  bool measures_host_;
   std::unique_ptr<Device> host_;
   std::unique_ptr<Device> gpu_;
   DeviceReport report_;

@@ -44,6 +44,11 @@ int worker_main(int argc, char** argv) {
     Session session(start_from(*start));
     send_message(fd, hello_message(session.report()));
     while (const auto message = receive(reader)) {
+      if (asks_to_measure_host(*message)) {
+        session.measure_host();
+        send_message(fd, hello_message(session.report()));
+        continue;
+      }
       const RowOutcome outcome =
           session.run(row_from(*message), [&](std::string_view phase) { send_message(fd, phase_message(phase)); });
       send_message(fd, result_message(outcome));

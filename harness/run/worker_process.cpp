@@ -70,8 +70,12 @@ WorkerProcess::WorkerProcess(LineCallback on_output)
 
 WorkerProcess::~WorkerProcess() {
   if (pid_ < 0) return;
-  kill(pid_, SIGKILL);
+  kill();
   wait_for(pid_, kGrace);
+}
+
+void WorkerProcess::kill() {
+  if (pid_ >= 0) ::kill(pid_, SIGKILL);
 }
 
 bool WorkerProcess::send(const Json& message) { return write_all(socket_.get(), to_line(message) + "\n"); }
@@ -122,7 +126,7 @@ std::string WorkerProcess::end() {
     how = describe_end(status);
     killed_by_system_ = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   } else {
-    kill(pid_, SIGKILL);
+    kill();
     if (const auto killed = wait_for(pid_, kGrace)) how = describe_end(*killed);
   }
   pid_ = -1;

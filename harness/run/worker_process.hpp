@@ -27,6 +27,7 @@ class WorkerProcess {
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   bool send(const Json& message);  // false: it is gone
+  void kill();                     // without waiting for its end
 
   enum class Event { message, gone, timeout, interrupt };
   // Waits until the worker says something, ends, `deadline` passes or `interrupt_fd` is readable. The message is in

@@ -37,11 +37,12 @@ Shard parse_shard(const std::string& text) {
   return shard;
 }
 
-std::vector<RowGroup> row_groups(const Sweep& sweep) {
+std::vector<RowGroup> row_groups(const Sweep& sweep, const std::function<bool(const SweepRow&)>& wanted) {
   std::vector<RowGroup> groups;
   std::unordered_map<std::string, std::size_t> group_of;
   for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
     const SweepRow& row = sweep.rows[i];
+    if (!wanted(row)) continue;
     const std::string key = row.baseline_id.empty() ? to_string(row.problem) : row.baseline_id;
     const auto [found, is_new] = group_of.try_emplace(key, groups.size());
     if (is_new) groups.emplace_back();

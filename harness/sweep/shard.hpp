@@ -1,6 +1,7 @@
 // The rows of a sweep dealt out: to the tasks of a cluster's job array, or to the GPUs of a host.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,9 @@ struct RowGroup {
 };
 
 // The longest first, equals in the order of their first rows: whoever is free takes the next one, and short ones fill
-// what is left at the end.
-std::vector<RowGroup> row_groups(const Sweep& sweep);
+// what is left at the end. Of the rows that are `wanted` alone; groups without any are left out.
+std::vector<RowGroup> row_groups(
+    const Sweep& sweep, const std::function<bool(const SweepRow&)>& wanted = [](const SweepRow&) { return true; });
 
 // Seconds that a row may take: its time to measure, and its launches at a modest rate. Good for balance, not for
 // promises.

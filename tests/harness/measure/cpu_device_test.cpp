@@ -143,13 +143,13 @@ TEST_CASE("cpu device: a long launch before is the warm-up of launches that are 
   const MeasureConfig one_sample{.cache = CacheMode::warm, .min_samples = 1, .max_samples = 1, .max_seconds = 0.2};
   int launches = 0;
   // What is set up at the first launch and again at the second, as by a library that tries its kernels.
-  const Timing timing = device->time([&](int, const Launch&) { busy_for(++launches == 1 ? 300ms : 100us); }, 1,
-                                     one_sample, /*launched_seconds=*/1.5);
+  const Timing timing = device->time([&](int, const Launch&) { busy_for(++launches == 1 ? 300ms : 100us); },
+                                     {.count = 1}, one_sample, /*launched_seconds=*/1.5);
   CHECK(timing.isolated.samples == 1);
   CHECK(timing.isolated.median_ns < 300e6);  // no sample of the launch that came first
   const auto launches_after = [&](double launched_seconds) {
     launches = 0;
-    device->time([&](int, const Launch&) { ++launches, busy_for(1100ms); }, 1, one_sample, launched_seconds);
+    device->time([&](int, const Launch&) { ++launches, busy_for(1100ms); }, {.count = 1}, one_sample, launched_seconds);
     return launches;
   };
   CHECK(launches_after(1.5) == 1);
@@ -189,6 +189,37 @@ TEST_CASE("cpu device: amortized launches rotate over all sets when cold, isolat
   REQUIRE(warm.amortized);
   CHECK(warm.amortized->input_sets == 1);
   CHECK(launches[1] + launches[2] == 0);
+}
+
+TEST_CASE("cpu device: further sets are made only where a turn over them fits, and after isolated samples",
+          "[measure][cpu]") {
+  const auto device = make_cpu_device(1);
+  int launches = 0;
+  int further = 0;
+  std::vector<int> made_after;  // so many launches
+  const InputSets sets{.count = 3, .make = [&] {
+                         made_after.push_back(launches);
+                         return 2;  // memory was short
+                       }};
+  const auto run_for = [&](auto time) {
+    return [&, time](int set, const Launch&) {
+      ++launches;
+      if (set > 0) ++further;
+      busy_for(time);
+    };
+  };
+  const MeasureConfig config{.max_samples = 5, .max_seconds = 0.2};
+  CHECK_FALSE(device->time(run_for(30ms), sets, config, 0).amortized);
+  CHECK(made_after.empty());
+  CHECK(further == 0);
+
+  launches = 0;
+  const Timing timing = device->time(run_for(2us), sets, config, 0);
+  REQUIRE(timing.amortized);
+  CHECK(timing.amortized->input_sets == 2);
+  REQUIRE(made_after.size() == 1);
+  CHECK(made_after[0] >= timing.isolated.samples);
+  CHECK(further > 0);
 }
 
 TEST_CASE("cpu device: a launch longer than its seconds is timed isolated, a few times", "[measure][cpu]") {

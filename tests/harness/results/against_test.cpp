@@ -95,7 +95,8 @@ TEST_CASE("against: A B B A cancels what drifts evenly", "[run][against]") {
   // Every run takes 10 % longer than the one before; B is as fast as A.
   class Drifting : public RowExecutor {
    public:
-    const DeviceReport& start() override { return report_; }
+    void open() override {}
+    const DeviceReport& measure_host() override { return report_; }
     Record run(const SweepRow& row) override {
       order += row.variant == "cpu.chatty" ? 'A' : 'B';
       return timed(row, 1000.0 + 100 * runs_++);

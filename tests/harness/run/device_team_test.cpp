@@ -39,7 +39,8 @@ class FakeExecutor : public RowExecutor {
     report_.gpu.emplace();
     report_.gpu->uuid = std::move(uuid);
   }
-  const DeviceReport& start() override { return report_; }
+  void open() override {}
+  const DeviceReport& measure_host() override { return report_; }
   Record run(const SweepRow& row) override { return row_(row); }
 
  private:
@@ -52,6 +53,11 @@ DeviceTeam team_of(std::vector<FakeExecutor::Row> rows) {
   for (std::size_t i = 0; i < rows.size(); ++i)
     executors.push_back(std::make_unique<FakeExecutor>("GPU-" + std::to_string(i), rows[i]));
   return DeviceTeam(std::move(executors));
+}
+
+void start(DeviceTeam& team) {
+  team.open();
+  team.measure_host();
 }
 
 std::deque<DeviceTeam::Group> single_rows(const Sweep& sweep) {
@@ -88,6 +94,56 @@ pid_t process_of(const Record& record) {
 
 }  // namespace
 
+TEST_CASE("device team: all GPUs are opened at once, and the processors measured once that is done", "[run][devices]") {
+  class Opening : public RowExecutor {
+   public:
+    Opening(std::string name, std::vector<std::string>& events) : name_(std::move(name)), events_(events) {}
+    void begin_open() override { events_.push_back("begin " + name_); }
+    void open() override { events_.push_back("open " + name_); }
+    const DeviceReport& measure_host() override {
+      events_.push_back("host " + name_);
+      return report_;
+    }
+    Record run(const SweepRow& row) override { return row_record(row, Status::ok); }
+    void end() override { events_.push_back("end " + name_); }
+
+   private:
+    std::string name_;
+    std::vector<std::string>& events_;
+    DeviceReport report_;
+  };
+  std::vector<std::string> events;
+  {
+    std::vector<std::unique_ptr<RowExecutor>> executors;
+    for (const char* name : {"0", "1"}) executors.push_back(std::make_unique<Opening>(name, events));
+    DeviceTeam team(std::move(executors));
+    start(team);
+  }
+  CHECK(events ==
+        std::vector<std::string>{"begin 0", "begin 1", "open 0", "open 1", "host 0", "host 1", "end 0", "end 1"});
+}
+
+TEST_CASE("device team: rows that run alone run on one device, one after the other", "[run][devices]") {
+  const Sweep sweep = copy_sweep(std::vector<CopyRow>(6));
+  std::atomic<int> running = 0;
+  std::atomic<bool> together = false;
+  const auto row = [&](const SweepRow& one) {
+    if (++running > 1) together = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    --running;
+    return row_record(one, Status::ok);
+  };
+  DeviceTeam team = team_of({row, row});
+  start(team);
+  Log log;
+  DeviceTeam::Group group;
+  for (const SweepRow& one : sweep.rows) group.push_back(&one);
+  team.run_alone(group, log.callbacks());
+  CHECK_FALSE(together);
+  REQUIRE(log.ran.size() == 6);
+  for (const auto& [id, by] : log.ran) CHECK(by == std::vector<std::string>{"GPU-0"});
+}
+
 TEST_CASE("device team: rows run side by side, each once", "[run][devices]") {
   const Sweep sweep = copy_sweep(std::vector<CopyRow>(8));
   Rendezvous rendezvous(2);
@@ -97,7 +153,7 @@ TEST_CASE("device team: rows run side by side, each once", "[run][devices]") {
     return row_record(row, Status::ok);
   };
   DeviceTeam team = team_of({meeting, meeting});
-  team.start();
+  start(team);
   Log log;
   team.run(single_rows(sweep), log.callbacks());
   CHECK(alone == 0);
@@ -116,7 +172,7 @@ TEST_CASE("device team: a group stays on one device, in its order", "[run][devic
   for (std::size_t i = 0; i < sweep.rows.size(); ++i) groups[i / 3].push_back(&sweep.rows[i]);
   const auto right = [](const SweepRow& row) { return row_record(row, Status::ok); };
   DeviceTeam team = team_of({right, right, right});
-  team.start();
+  start(team);
   Log log;
   team.run(groups, log.callbacks());
   for (std::size_t i = 0; i < sweep.rows.size(); ++i)
@@ -129,13 +185,13 @@ TEST_CASE("device team: a device that can run no more leaves its rows to the oth
   const auto lost = [](const SweepRow&) -> Record { throw CannotGoOn("the GPU is lost"); };
   Log log;
   DeviceTeam team = team_of({lost, right});
-  team.start();
+  start(team);
   team.run(single_rows(sweep), log.callbacks());
   CHECK(log.ran.size() == 6);
   for (const auto& [id, by] : log.ran) CHECK(by == std::vector<std::string>{"GPU-1"});
 
   DeviceTeam hopeless = team_of({lost, lost});
-  hopeless.start();
+  start(hopeless);
   CHECK_THROWS_WITH(hopeless.run(single_rows(sweep), log.callbacks()), contains_text("the GPU is lost"));
 }
 
@@ -146,7 +202,7 @@ TEST_CASE("device team: what saving a row throws ends the work of all", "[run][d
     return row_record(row, Status::ok);
   };
   DeviceTeam team = team_of({right, right});
-  team.start();
+  start(team);
   int finished = 0;
   const DeviceTeam::Callbacks callbacks{.started = [](const SweepRow&) {},
                                         .finished =
@@ -168,7 +224,8 @@ TEST_CASE("device team: two workers on the CPU share the rows, and a crash costs
   for (int device = 0; device < 2; ++device)
     executors.push_back(std::make_unique<WorkerExecutor>(session_config(sweep, 1, device), interrupt, observer));
   DeviceTeam team(std::move(executors));
-  CHECK(team.start().size() == 2);
+  team.open();
+  CHECK(team.measure_host().size() == 2);
   std::map<std::string, Status> statuses;
   std::set<double> processes;
   team.run(single_rows(sweep), {.started = [](const SweepRow&) {},
@@ -187,12 +244,40 @@ TEST_CASE("device team: two workers on the CPU share the rows, and a crash costs
   CHECK(processes.size() >= 2);
 }
 
+TEST_CASE("worker executor: the processors are measured where rows need them, by another worker if the first is gone",
+          "[run][worker]") {
+  const Sweep sweep = copy_sweep(std::vector<CopyRow>(1));
+  const InterruptGuard interrupt;
+  Silent observer;
+  SessionConfig config = session_config(sweep, 1, 0);
+  WorkerExecutor executor(config, interrupt, observer);
+  config.cpu_rows = false;
+  WorkerExecutor without_rows(config, interrupt, observer);
+  executor.begin_open();
+  without_rows.begin_open();
+  executor.open();
+  without_rows.open();
+  CHECK_FALSE(without_rows.measure_host().cpu_ceilings.f32_flops_per_s);
+
+  pid_t first = 0;
+  REQUIRE(std::ifstream("/proc/thread-self/children") >> first);
+  kill(first, SIGABRT);
+  const DeviceReport report = executor.measure_host();
+  CHECK(report.cpu_ceilings.f32_flops_per_s);
+  CHECK(report.noise.event_resolution_ns > 0);
+  REQUIRE(observer.told.size() == 1);
+  CHECK_THAT(observer.told[0], contains_text("worker process killed by SIGABRT in phase start"));
+  CHECK(process_of(executor.run(sweep.rows[0])) != first);
+  CHECK(observer.told.size() == 1);
+}
+
 TEST_CASE("worker executor: a worker that ends between two rows costs neither, and the user is told", "[run][worker]") {
   const Sweep sweep = copy_sweep(std::vector<CopyRow>(3));
   const InterruptGuard interrupt;
   Silent observer;
   WorkerExecutor executor(session_config(sweep, 1, 0), interrupt, observer);
-  executor.start();
+  executor.open();
+  executor.measure_host();
   const pid_t first = process_of(executor.run(sweep.rows[0]));
 
   kill(first, SIGABRT);

@@ -22,6 +22,7 @@ class FakeGpu : public Device {
  public:
   void* allocate(std::size_t bytes) override {
     if (bytes > kMemory) throw OutOfMemory("fake GPU", bytes, kMemory);
+    ++allocations;
     return host_->allocate(bytes);
   }
   void release(void* memory) noexcept override { host_->release(memory); }
@@ -48,7 +49,9 @@ class FakeGpu : public Device {
     info.sm = 80;
     return info;
   }
-  Timing time(const Run& run, int sets, const MeasureConfig& config, double /*launched_seconds*/) override {
+  Timing time(const Run& run, const InputSets& input_sets, const MeasureConfig& config,
+              double /*launched_seconds*/) override {
+    const int sets = rotates ? input_sets.made() : 1;
     sets_timed = sets;
     for (int set = 0; set < sets; ++set) run(set, launch());
     Timing timing;
@@ -65,6 +68,8 @@ class FakeGpu : public Device {
 
   static constexpr std::size_t kMemory = std::size_t{1} << 28;
   static constexpr std::size_t kCache = 40000;
+  bool rotates = true;
+  int allocations = 0;
   int sets_timed = 0;
   double headline_ns = 1000;
   double ci_half_width_ratio = 0;
@@ -126,6 +131,35 @@ TEST_CASE("row: input sets together exceed twice the cache, within 64 and the me
   bench.settings.measure.cache = CacheMode::warm;
   bench.run("cuda.right", 1000);
   CHECK(bench.gpu.sets_timed == 1);
+}
+
+TEST_CASE("row: input sets that the timing does not rotate over are not made", "[run][row]") {
+  Bench bench;
+  bench.gpu.rotates = false;
+  CHECK(bench.run("cuda.right", 1000).record.status == Status::ok);
+  CHECK(bench.gpu.allocations == 2);  // x and y of one set, where twice the cache would take 21
+}
+
+TEST_CASE("row: the expected values of a problem are kept while others are run", "[run][row]") {
+  Bench bench;
+  RowRunner runner(*bench.host, &bench.gpu, bench.report, bench.settings);
+  const auto expect_calls_after = [&](std::int64_t n) {
+    SweepRow row;
+    row.id = "0123456789ab";
+    row.operator_name = "test_copy";
+    row.variant = "cuda.right";
+    row.problem = {{"n", n}};
+    for (const Metric& metric : runner.run(row, [](std::string_view) {}).record.metrics)
+      if (metric.name == "expect_calls") return static_cast<int>(metric.value);
+    return -1;
+  };
+  const int first = expect_calls_after(1000);
+  CHECK(expect_calls_after(2000) == first + 1);
+  CHECK(expect_calls_after(1000) == first + 1);
+  // More than is kept of earlier problems: the oldest go.
+  CHECK(expect_calls_after(9'000'000) == first + 2);
+  CHECK(expect_calls_after(3000) == first + 3);
+  CHECK(expect_calls_after(1000) == first + 4);
 }
 
 TEST_CASE("row: a GPU variant is unsupported with the reason where it cannot run", "[run][row]") {

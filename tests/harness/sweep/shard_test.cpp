@@ -87,6 +87,24 @@ TEST_CASE("shard: groups come longest first, each with the seconds of its rows",
   }
 }
 
+TEST_CASE("shard: groups of the rows that are left hold those alone", "[sweep][shard]") {
+  const Sweep sweep = grouped_sweep();
+  const auto all = row_groups(sweep);
+  const std::vector<std::size_t> first = all.front().rows;
+  REQUIRE(first.size() > 1);
+  const auto left = row_groups(sweep, [&](const SweepRow& row) {
+    return row.id == sweep.rows[first.back()].id ||
+           std::none_of(first.begin(), first.end(), [&](std::size_t i) { return sweep.rows[i].id == row.id; });
+  });
+  CHECK(left.size() == all.size());
+  const auto cut =
+      std::find_if(left.begin(), left.end(), [&](const RowGroup& group) { return group.rows.back() == first.back(); });
+  REQUIRE(cut != left.end());
+  CHECK(cut->rows.size() == 1);
+  CHECK(cut->seconds == Approx(estimated_seconds(sweep, sweep.rows[first.back()])));
+  CHECK(row_groups(sweep, [](const SweepRow&) { return false; }).empty());
+}
+
 TEST_CASE("shard: none is estimated to take over a third longer than the mean", "[sweep][shard]") {
   // Greedy assignment, the longest first, is at most 4/3 - 1/(3 N) of the best (Graham, SIAM J. Appl. Math. 17, 1969),
   // and with 24 groups over 4 shards the best is the mean, nearly.
