@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "harness/operator/nearest_word.hpp"
+#include "harness/results/terminal.hpp"
 #include "reference/checkpoint/tensor_values.hpp"
 #include "reference/weight_quantization/awq.hpp"
 #include "reference/weight_quantization/errors.hpp"
@@ -137,13 +138,22 @@ void LayerQuantizer::quantize_each(const LayerGroup& group, GroupResult& result)
         summed = entry;
       }
     }
-    const QuantizerResult quantized = quantize_one(w, calibration, grid_for(form));
+    QuantizerResult quantized = quantize_one(w, calibration, grid_for(form));
     LayerReport report{.layer = layer, .n = form.n, .k = form.k, .objective = quantized.objective};
     report.damping = quantized.damping;
     report.seconds = clock.seconds();
     report.weight_rel_error = weight_rel_error(quantized.weights, w, threads_);
     if (tensors_.has_activations())
       report.output_rel_error = output_rel_error(quantized.weights, w, inputs.held_out(), threads_);
+    if (method_ == QuantizationMethod::gptq) {
+      const QuantizedWeights rounded = quantize_rounding(w, grid_for(form), threads_).weights;
+      const double error = output_rel_error(rounded, w, inputs.held_out(), threads_);
+      if (*report.output_rel_error > error)
+        quantized.weights.warnings.push_back(
+            "on tokens held out, its outputs err by " + formatted("%.2e", *report.output_rel_error) +
+            ", those of rtn by " + formatted("%.2e", error) + ": what gptq learnt from " +
+            std::to_string(calibration.tokens) + " tokens is chance; give it more, or take rtn");
+    }
     add_layer(layer, quantized.weights, std::move(report), result);
   }
 }

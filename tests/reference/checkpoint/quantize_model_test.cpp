@@ -154,6 +154,24 @@ TEST_CASE("quantize: gptq and awq have less output error than rounding on inputs
   CHECK(output_error(QuantizationMethod::awq, "awq") < rounding);
 }
 
+TEST_CASE("quantize: gptq warns where rounding has less output error on tokens that it has not seen", "[checkpoint]") {
+  const ScratchFolder folder;
+  write_model(folder, llama_block());
+  const auto warnings = [&](const char* out) {
+    QuantizeRequest made = request(folder, QuantizationMethod::gptq, kGptqFormat);
+    made.output = folder / out;
+    return quantize(made).at("layers").at(0).at("warnings");
+  };
+  CHECK(warnings("correlated").empty());
+  // Inputs that share nothing, and hardly more tokens than inputs: H is not diagonal by chance alone.
+  write_tensors(folder / "calibration.safetensors", {half_tensor(kBlock + "self_attn.q_proj", {80, kHidden}, 11),
+                                                     half_tensor(kBlock + "self_attn.o_proj", {80, kHidden}, 12)});
+  const Json by_chance = warnings("independent");
+  REQUIRE(by_chance.size() == 1);
+  CHECK_THAT(by_chance.at(0).get<std::string>(),
+             contains_text("on tokens held out, its outputs err by") && contains_text("learnt from 70 tokens"));
+}
+
 TEST_CASE("quantize: awq's scales go into the norm before the layers, and nothing else changes", "[checkpoint]") {
   const ScratchFolder folder;
   write_model(folder, llama_block());
