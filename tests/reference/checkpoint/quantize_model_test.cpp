@@ -225,6 +225,10 @@ TEST_CASE("quantize: an interrupted run is gone on with, to the same bytes", "[c
   QuantizeRequest other = made;
   other.settings.group_size = 64;
   CHECK_THROWS_AS(ModelQuantization(other).run(&go_on), std::runtime_error);
+  other = made;
+  other.method = QuantizationMethod::rtn;  // whose tensors have the same sizes
+  CHECK_THROWS_WITH(ModelQuantization(other).run(&go_on),
+                    contains_text("is of another model, calibration or settings"));
   std::size_t calls = 0;
   const Json report = ModelQuantization(made).run([&](const std::vector<Json>&) { return ++calls > 0; });
   CHECK(calls == 2);
