@@ -32,13 +32,6 @@ Json examination_json(const Examination& measured) {
           {"cache_absent", or_null(measured.cache_absent)}};
 }
 
-Json state_json(const GpuState& state) {
-  return {{"persistence", or_null(state.persistence)}, {"sm_mhz", or_null(state.sm_mhz)},
-          {"memory_mhz", or_null(state.memory_mhz)},   {"temperature_c", or_null(state.temperature_c)},
-          {"power_w", or_null(state.power_w)},         {"other_processes", or_null(state.other_processes)},
-          {"clock_limits", state.clock_limits}};
-}
-
 }  // namespace
 
 Json diagnosis_json(const Diagnosis& diagnosis, const std::vector<Finding>& findings) {
@@ -47,7 +40,9 @@ Json diagnosis_json(const Diagnosis& diagnosis, const std::vector<Finding>& find
   devices.threads_used = diagnosis.threads_used;
   const Json environment = environment_json(diagnosis.host, devices, {});
   const HostState& host = diagnosis.host_state;
-  const auto state = [](const std::optional<GpuState>& given) { return given ? state_json(*given) : Json(nullptr); };
+  const auto state = [](const std::optional<GpuState>& given) {
+    return given ? gpu_state_json(*given) : Json(nullptr);
+  };
   Json json = {{"schema", "inferometer.doctor/1"},
                {"program", environment.at("program")},
                {"host", environment.at("host")},

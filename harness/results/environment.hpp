@@ -6,8 +6,16 @@
 #include <string>
 
 #include "harness/measure/device.hpp"
+#include "harness/measure/gpu_state.hpp"
+#include "harness/measure/host_state.hpp"
 
 namespace inferometer {
+
+// What the machine was doing before anything was opened or measured.
+struct MachineState {
+  HostState host;
+  std::optional<GpuState> gpu;  // where the sweep has GPU rows and the driver tells
+};
 
 // Learned by the process that opens the devices, once per run.
 struct DeviceReport {
@@ -17,6 +25,7 @@ struct DeviceReport {
   Ceilings cpu_ceilings;
   Noise noise;  // of the GPU where the sweep has GPU rows and there is one, else of the CPU
   int threads_used = 1;
+  MachineState at_start;
 };
 
 struct HostInfo {

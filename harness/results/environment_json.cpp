@@ -47,14 +47,55 @@ Json noise_json(const Noise& noise) {
           {"empty_kernel_ns", noise.empty_launch_ns}};
 }
 
+Json state_json(const MachineState& state) {
+  return {{"governor", or_null(state.host.governor)},
+          {"load_average", or_null(state.host.load_average)},
+          {"processor_quota", or_null(state.host.processor_quota)},
+          {"gpu", state.gpu ? gpu_state_json(*state.gpu) : Json(nullptr)}};
+}
+
+template <class T>
+std::optional<T> optional_from(const Json& json, const char* name) {
+  const Json& value = json.at(name);
+  return value.is_null() ? std::nullopt : std::optional(value.get<T>());
+}
+
+MachineState state_from(const Json& json) {
+  const auto whole = [](const Json& of, const char* name) {
+    return of.at(name).is_null() ? std::nullopt : std::optional(whole_from<int>(of.at(name)));
+  };
+  MachineState state;
+  state.host = {.governor = optional_from<std::string>(json, "governor"),
+                .load_average = optional_real_from(json.at("load_average")),
+                .processor_quota = optional_real_from(json.at("processor_quota"))};
+  const Json& gpu = json.at("gpu");
+  if (gpu.is_null()) return state;
+  state.gpu = GpuState{.persistence = optional_from<bool>(gpu, "persistence"),
+                       .sm_mhz = whole(gpu, "sm_mhz"),
+                       .memory_mhz = whole(gpu, "memory_mhz"),
+                       .temperature_c = whole(gpu, "temperature_c"),
+                       .power_w = optional_real_from(gpu.at("power_w")),
+                       .other_processes = whole(gpu, "other_processes"),
+                       .clock_limits = gpu.at("clock_limits").get<std::vector<std::string>>()};
+  return state;
+}
+
 }  // namespace
+
+Json gpu_state_json(const GpuState& state) {
+  return {{"persistence", or_null(state.persistence)}, {"sm_mhz", or_null(state.sm_mhz)},
+          {"memory_mhz", or_null(state.memory_mhz)},   {"temperature_c", or_null(state.temperature_c)},
+          {"power_w", or_null(state.power_w)},         {"other_processes", or_null(state.other_processes)},
+          {"clock_limits", state.clock_limits}};
+}
 
 Json device_report_json(const DeviceReport& report) {
   Json json = {{"gpu", gpu_json(report.gpu)},
                {"gpu_absent", or_null(report.gpu_absent)},
                {"ceilings", ceilings_json(report.gpu_ceilings, report.cpu_ceilings)},
                {"noise", noise_json(report.noise)},
-               {"threads_used", report.threads_used}};
+               {"threads_used", report.threads_used},
+               {"at_start", state_json(report.at_start)}};
   null_non_finite(json);
   return json;
 }
@@ -80,6 +121,7 @@ DeviceReport device_report_from_json(const Json& json) {
                   .event_resolution_ns = real_from(noise.at("event_resolution_ns")),
                   .empty_launch_ns = real_from(noise.at("empty_kernel_ns"))};
   report.threads_used = whole_from<int>(json.at("threads_used"));
+  if (json.contains("at_start")) report.at_start = state_from(json.at("at_start"));  // older versions wrote none
   return report;
 }
 
@@ -103,7 +145,8 @@ Json environment_json(const HostInfo& host, const DeviceReport& devices, const s
             {"os", host.os}}},
           {"gpu", report.at("gpu")},
           {"ceilings", report.at("ceilings")},
-          {"noise", report.at("noise")}};
+          {"noise", report.at("noise")},
+          {"at_start", report.at("at_start")}};
 }
 
 }  // namespace inferometer

@@ -24,6 +24,7 @@ Timing timing_from_json(const Json& json);
 Json measure_json(const MeasureConfig& config);
 MeasureConfig measure_from_json(const Json& json);
 
+Json gpu_state_json(const GpuState& state);
 Json device_report_json(const DeviceReport& report);
 DeviceReport device_report_from_json(const Json& json);
 

@@ -26,6 +26,10 @@ Session::Session(const SessionConfig& config)
   setenv("INFEROMETER_GPU", std::to_string(config.gpu_ordinal).c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
   if (config.known) report_ = *config.known;
   report_.threads_used = host_->launch().threads;
+  if (!config.known) {  // before the GPU is opened: this process is none of the others on it
+    report_.at_start.host = read_host_state();
+    if (config.gpu_rows) report_.at_start.gpu = read_gpu_state(config.gpu_ordinal);
+  }
   report_.gpu_absent = "no row needs the GPU";
   if (config.gpu_rows) {
     report_.gpu_absent.clear();

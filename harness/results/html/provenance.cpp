@@ -22,6 +22,14 @@ std::string definitions(std::string_view heading, const Json& object) {
   return text + "</dl></div>\n";
 }
 
+// Files of earlier versions have none.
+std::string at_start_definitions(Json state) {
+  if (!state.is_object()) return {};
+  const Json gpu = state.value("gpu", Json(nullptr));
+  state.erase("gpu");
+  return definitions("Host, at the start", state) + definitions("GPU, at the start", gpu);
+}
+
 std::string command_of(const Json& program) {
   std::string command = "./inferometer";
   for (const Json& word : program.at("argv")) command += " " + shell_quoted(shown(word));
@@ -42,6 +50,7 @@ std::string provenance_details(const NamedResults& source) {
   for (const auto& [heading, name] :
        {std::pair{"Host", "host"}, {"GPU", "gpu"}, {"Ceilings, measured", "ceilings"}, {"Noise, measured", "noise"}})
     text += definitions(heading, environment.at(name));
+  if (environment.contains("at_start")) text += at_start_definitions(environment.at("at_start"));
   text += "</div></details>\n<details class=\"config\"><summary>Config</summary>\n";
   constexpr int kIndent = 2;
   return text + "<pre>" + html_text(source.json.at("config").dump(kIndent)) + "</pre></details>\n";

@@ -108,10 +108,26 @@ TEST_CASE("environment: a device report comes back the same, with and without a 
                        .uuid = "GPU-1"};
   report.gpu_ceilings.f16_flops_per_s = 7.6e14;
   report.noise.repeat_ratio = 0.004;
+  report.at_start.host.governor = "powersave";
+  report.at_start.host.load_average = 1.5;
+  GpuState& gpu = report.at_start.gpu.emplace();
+  gpu.persistence = true;
+  gpu.temperature_c = 31;
+  gpu.power_w = 75.5;
+  gpu.clock_limits = {"power_limited"};
   const Json json = device_report_json(report);
   CHECK(device_report_json(device_report_from_json(json)) == json);
   CHECK(json.at("ceilings").at("gpu_read_bytes_per_s").is_null());
   CHECK(device_report_from_json(json).gpu->uuid == "GPU-1");
+  const MachineState state = device_report_from_json(json).at_start;
+  CHECK(state.host.governor == "powersave");
+  CHECK_FALSE(state.host.processor_quota);
+  REQUIRE(state.gpu);
+  CHECK(state.gpu->temperature_c == 31);
+  CHECK(state.gpu->clock_limits == std::vector<std::string>{"power_limited"});
+  Json older = json;
+  older.erase("at_start");
+  CHECK_FALSE(device_report_from_json(older).at_start.gpu);
 }
 
 TEST_CASE("environment: this machine is described", "[results]") {

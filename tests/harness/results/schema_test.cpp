@@ -41,6 +41,13 @@ Json good_document() {
                             .max_sm_mhz = 1,
                             .power_limit_w = 1,
                             .uuid = "GPU-1"};
+  run.devices.at_start.gpu = GpuState{.persistence = true,
+                                      .sm_mhz = 345,
+                                      .memory_mhz = std::nullopt,
+                                      .temperature_c = 31,
+                                      .power_w = 75.5,
+                                      .other_processes = 0,
+                                      .clock_limits = {"power_limited"}};
   return results_json(sweep, run, {{sample_record().id, sample_record()}});
 }
 
@@ -61,7 +68,9 @@ TEST_CASE("schema: a file with every status is valid as written", "[results][sch
                            {"cpu.choosy"},
                            {.not_finite = true}}),
                {.output = output, .argv = {"inferometer", "run", "a.json"}});
-  CHECK(schema_complaint(read_json(output)) == "");
+  const Json file = read_json(output);
+  CHECK(schema_complaint(file) == "");
+  CHECK(file.at("environment").at("at_start").at("load_average").is_number());  // read by the worker, brought here
 }
 
 TEST_CASE("schema: a bad file fails", "[results][schema]") {

@@ -159,6 +159,19 @@ TEST_CASE("html report: charts know the swept fields, what the baseline changes,
   CHECK(first.at("profile").get<std::string>().starts_with("./inferometer profile "));
 }
 
+TEST_CASE("html report: what the machine did before the run is shown, where the file says it", "[results][html]") {
+  NamedResults results = hostile_results();
+  Json& state = results.json["environment"]["at_start"];
+  state["load_average"] = 7.25;
+  state["gpu"] = {{"other_processes", 3}};
+  const std::string page = html_report({results}, kBare);
+  CHECK(page.find("<h4>Host, at the start</h4>") != std::string::npos);
+  CHECK(page.find("<dt>load_average</dt><dd>7.25</dd>") != std::string::npos);
+  CHECK(page.find("<h4>GPU, at the start</h4><dl><dt>other_processes</dt><dd>3</dd>") != std::string::npos);
+  results.json["environment"].erase("at_start");  // as in files of earlier versions
+  CHECK(html_report({results}, kBare).find("at the start") == std::string::npos);
+}
+
 TEST_CASE("html report: what is no results file is named", "[results][html]") {
   CHECK_THROWS_WITH(html_report({{"x.json", Json::object()}}, kBare),
                     contains_text("x.json is no inferometer.results/1 file"));
