@@ -1,4 +1,4 @@
-// Runs in the page of report_page_test.sh as a reader would use it; what it finds goes into an element at the end.
+// Runs in the pages of report_page_test.sh as a reader would use them; what it finds goes into an element at the end.
 const found = [];
 const check = (what, holds) => found.push(`${holds ? 'ok' : 'FAILED'}: ${what}`);
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -28,6 +28,33 @@ async function everyViewDraws() {
     for (let tries = 0; tries < 20 && !canvases.every(inked); ++tries) await pause(100);  // the browser picks the frame
     check(`view ${tab.textContent} draws`, canvases.length > 0 && canvases.every(inked));
   }
+}
+
+// A page of two sweeps, as it is printed and read without colour.
+async function printAlong() {
+  await pause(500);
+  check('each sweep has its section and a line in the overview', allCharts.length === 2 && document.querySelectorAll('.overview li a').length === 2);
+  check('charts out of sight are not drawn yet', !allCharts[1].drawn);
+  dispatchEvent(new Event('beforeprint'));
+  check('all charts are drawn for paper, in light colours', allCharts.every((charts) => charts.drawn) &&
+      document.documentElement.classList.contains('printing'));
+  dispatchEvent(new Event('afterprint'));
+  check('then the screen is as before', !document.documentElement.classList.contains('printing'));
+  const names = [...document.querySelectorAll('.tabs button')].map((tab) => tab.textContent);
+  for (const name of ['Arithmetic rate', 'Memory rate', 'Speed-up', 'Time', 'Memory', 'Roofline', 'Error against speed'])
+    check(`there is a view ${name}`, names.includes(name));
+  for (const charts of allCharts) {
+    for (const tab of charts.place.querySelectorAll('.tabs button')) {
+      tab.click();
+      const lines = charts.charts.flatMap((chart) => [chart.data.datasets.filter((dataset) => dataset.pointRadius > 0)]);
+      const apart = (mark) => lines.every((some) => new Set(some.map(mark)).size === new Set(some.map((one) => one.label)).size);
+      check(`lines of ${tab.textContent} are told apart without colour`, lines.length > 0 && apart((one) => one.pointStyle) &&
+          (charts.view.whole || apart((one) => String(one.borderDash))));
+    }
+  }
+  const sweep = document.querySelectorAll('section .rows');
+  check('a status is a sign and a word', [...document.querySelectorAll('.status')].every((one) => /^\S+ \w+/.test(one.textContent)));
+  check('tables of both are there', sweep.length === 2);
 }
 
 async function readAlong() {
@@ -60,6 +87,9 @@ async function readAlong() {
   check('nothing is wider than the window', document.documentElement.scrollWidth <= innerWidth);
 }
 
-readAlong().catch((error) => check(String(error), false)).finally(() => {
-  document.body.append(Object.assign(document.createElement('pre'), {id: 'found', textContent: found.join('\n')}));
+(allCharts.length === 2 ? printAlong() : readAlong()).catch((error) => check(String(error), false)).finally(() => {
+  found.push(`width ${innerWidth}`);
+  const text = found.join('\n');
+  document.body.append(Object.assign(document.createElement('pre'), {id: 'found', textContent: text}));
+  if (parent !== window) parent.postMessage(text, '*');  // in the frame of a narrow screen
 });
