@@ -57,6 +57,13 @@ for name, row in rows.items():
 PY
 fi
 
+# Its JSON is what Google Benchmark's own comparison takes (Debian: libbenchmark-tools).
+compare=/usr/share/benchmark/compare.py
+if [ -e "$compare" ] && python3 -c 'import scipy' 2>/dev/null; then
+  python3 "$compare" --no-color benchmarks out.json out.json >said 2>&1 || fail 'compare.py' "$(cat said)"
+  grep -qE '^test_copy/cpu.right.* [+]0[.]0000 ' said || fail 'compare.py' "it did not compare the right row: $(cat said)"
+fi
+
 # Peers are rows as others are: right ones have a time and say what they ran on, wrong ones are errors.
 if command -v python3 >/dev/null; then
   export INFEROMETER_ROOT=$work PEERS_FOLDER=$project/experiments/peers

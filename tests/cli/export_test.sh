@@ -33,6 +33,12 @@ states = [s for b in json.load(open("out.nvbench"))["benchmarks"] for s in b["st
 assert len(states) == len(rows)
 PY
 fi
+# Google Benchmark's own comparison takes it, failed and unsupported rows too (Debian: libbenchmark-tools).
+compare=/usr/share/benchmark/compare.py
+if [ -e "$compare" ] && python3 -c 'import scipy' 2>/dev/null; then
+  python3 "$compare" --no-color benchmarks out.google-benchmark out.google-benchmark >said 2>&1 || fail 'compare.py' "$(cat said)"
+  [ "$(grep -cE '^attention_prefill/cuda.* [+]0[.]0000 ' said)" -ge 100 ] || fail 'compare.py' "it compared too few rows: $(tail -n 3 said)"
+fi
 
 expect 2 "nearest is 'nvbench'" export "${results[0]}" --format nvbnch
 expect 2 'format is missing: csv, junit, google-benchmark, nvbench' export "${results[0]}"
