@@ -75,15 +75,15 @@ cat >CONFIG.json <<'JSON'
 JSON
 "$program" run CONFIG.json -o FILE.json --quiet >said 2>&1  # its exit code may be a matter of timing
 [ "$(measured_rows FILE.json)" = 2 ] || fail 'run CONFIG.json' "not 2 measured rows: $(cat said)"
-for copy in before after old; do cp FILE.json $copy.json; done
+for copy in before after; do cp FILE.json $copy.json; done
 ran=0
 while IFS= read -r line; do
   line=${line#*:}
   line=${line%%#*}
   read -ra words <<<"${line#./inferometer }"
   case $line in
-    *' compare before.json '* | *' report FILE.json '* | *' export FILE.json '* | *' --demonstrations'*) ;;
-    *' run CONFIG.json --against old.json'*) words+=(-o again.json --quiet) ;;
+    *' compare before.json '* | *' report FILE.json'* | *' export FILE.json '* | *' --demonstrations'*) ;;
+    *' run CONFIG.json --against before.json'*) words+=(-o again.json --quiet) ;;
     *' run experiments/'*) words=(run "$project/${words[1]}" --dry-run) ;;
     *) continue ;;
   esac
@@ -91,7 +91,32 @@ while IFS= read -r line; do
   timeout 600 "$program" "${words[@]}" >said 2>&1 </dev/null
   case $? in 0 | 1 | 3) ;; *) fail "$line" "$(cat said)" ;; esac  # 1, 3: slower or suspect rows, a matter of timing
 done < <(cd -- "$project" && commands | grep '^README.md:')
-[ "$ran" -ge 6 ] || fail 'README.md' "only $ran of its commands were run"
+[ "$ran" -ge 7 ] || fail 'README.md' "only $ran of its commands were run"
+
+# What README shows of commands on published files is what they print.
+cd -- "$project" || exit 1
+shown_in_readme() {
+  while IFS= read -r line; do
+    [ -z "$line" ] || grep -qF -e "${line%"${line##*[! ]}"}" README.md || fail "README.md" "it does not show this line of $1: $line"
+  done
+}
+"$program" compare results/h200/attention_prefill.json results/h200-x2/attention_prefill.json >"$work/said" 2>&1
+[ "$(wc -l <"$work/said")" -ge 8 ] || fail 'compare of published files' "$(cat "$work/said")"
+shown_in_readme compare <"$work/said"
+"$program" profile experiments/attention_prefill.json --row a24b78e2016f --tool ncu --print 2>&1 |
+  sed "s| $(realpath -- "$program")|\n|; s|^ *||" >"$work/said"
+grep -q '^ncu ' "$work/said" || fail 'profile --print' "$(cat "$work/said")"
+shown_in_readme profile <"$work/said"
+
+# The kernel of README compiles, where there is a compiler for it; the example of a peer has the lines that are promised.
+if command -v nvcc >/dev/null; then
+  awk '/^```cuda$/ {on = 1; next} /^```$/ {on = 0} on' README.md >"$work/simple.cu"
+  grep -q '__global__' "$work/simple.cu" || fail 'README.md' 'it has no kernel'
+  (cd -- "$work" && nvcc -std=c++20 -arch=sm_80 --expt-relaxed-constexpr -I"$project" -c simple.cu -o simple.o >said 2>&1) ||
+    fail 'the kernel of README.md' "$(cat "$work/said")"
+fi
+peer_lines=$(awk '/^```python$/ {on = 1; next} /^```$/ {on = 0} on' docs/peers.md | wc -l)
+if [ "$peer_lines" -lt 20 ] || [ "$peer_lines" -gt 40 ]; then fail 'docs/peers.md' "its example has $peer_lines lines, 40 are promised"; fi
 
 echo
 echo "$lines commands, $options options, $links links, $failures failures"
