@@ -76,7 +76,8 @@ Record RowBenchmarks::measured(const SweepRow& row) {
 }
 
 void RowBenchmarks::register_all() {
-  const DeviceReport& devices = executor_.start();
+  executor_.open();
+  const DeviceReport& devices = executor_.measure_host();
   benchmark::AddCustomContext("git_commit", build_info().git_commit);
   if (devices.gpu) {
     benchmark::AddCustomContext("gpu", devices.gpu->name);
