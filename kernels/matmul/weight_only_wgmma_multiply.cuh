@@ -101,8 +101,7 @@ __device__ __forceinline__ void multiply_one_by_one(const TileReader<T, Shape>& 
     reader.convert(turn.stage(), fragments);
     start_products<T, Shape>(fragments, turn.stage(), sums);
     wgmma_wait<0>();
-    __syncwarp();  // what all lanes have read
-    if (threadIdx.x % 32 == 0) turn.release();
+    turn.release();
   }
 }
 
@@ -122,8 +121,7 @@ __device__ __forceinline__ bool multiply_and_convert(const TileReader<T, Shape>&
     reader.convert(turn.stage(), next);
   }
   wgmma_wait<0>();
-  __syncwarp();  // what all lanes have read
-  if (threadIdx.x % 32 == 0) multiplied.release();
+  multiplied.release();
   return more;
 }
 

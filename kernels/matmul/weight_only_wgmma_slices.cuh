@@ -55,7 +55,7 @@ __device__ __forceinline__ void init_barriers(std::uint32_t first) {
     for (int stage = 0; stage < Shape::kStages; stage += kCopyWarps) {
       mbarrier_init(first + stage * 8, 1);
       mbarrier_init(first + (Shape::kStages + stage) * 8,
-                    Shape::kBands * 4);  // a warpgroup for each band reads a stage
+                    Shape::kBands * 128);  // a warpgroup for each band reads a stage
     }
     mbarrier_init_fence();
   }
@@ -82,6 +82,7 @@ class SlicesInTurn {
   __device__ __forceinline__ std::uint32_t full() const { return barrier_; }
   __device__ __forceinline__ void wait_full() const { mbarrier_wait(barrier_, phase_); }
   __device__ __forceinline__ void wait_empty() const { mbarrier_wait(barrier_ + kEmptyAt, phase_ ^ 1); }
+  // Each lane that has read: an arrival comes behind the reads of its own thread.
   __device__ __forceinline__ void release() const { mbarrier_arrive(barrier_ + kEmptyAt); }
 
   __device__ __forceinline__ void next() {
