@@ -6,7 +6,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "harness/measure/gpu_handles.hpp"
@@ -166,7 +165,7 @@ struct CudaDecoder::State {
   // next ones.
   void queue_graph() {
     const ForwardStep step = padded_step();
-    const std::tuple key{step.tokens, step.longest_single, decoder::lab_wide_tokens};
+    const std::pair key{step.tokens, step.longest_single};
     const std::optional<ChainTurn> turn = chain_turn(step);
     if (const auto graph = graphs.find(key); graph != graphs.end()) {
       INFEROMETER_CUDA_CHECK(cudaGraphLaunch(graph->second.get(), stream));
@@ -206,10 +205,9 @@ struct CudaDecoder::State {
   PinnedMemory host_next;
   CudaEvent copied = make_event();
   CudaStream capture_stream = make_stream();
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, CudaGraphExec>
-      graphs;             // by rows, length, the lab's way
-  StepPlan plan;          // of the inputs on the device
-  bool advanced = false;  // the plan came from queue_advance
+  std::map<std::pair<std::int64_t, std::int64_t>, CudaGraphExec> graphs;  // by rows and length
+  StepPlan plan;                                                          // of the inputs on the device
+  bool advanced = false;                                                  // the plan came from queue_advance
 };
 
 CudaDecoder::CudaDecoder(const DecoderWeights& weights, const DecoderConfig& config, Stream stream,

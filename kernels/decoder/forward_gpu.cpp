@@ -88,16 +88,11 @@ DecoderForward::DecoderForward(const DecoderWeights& weights, const DecoderConfi
   if (const ChainShape chain = chain_shape(shape_);
       !chain_unsupported(chain, config.weight_bits, shape_.layers).has_value())
     chain_.emplace(chain, config.weight_bits, shape_.layers, static_cast<float>(shape_.norm_eps), stream, allocator);
-  if (const ChainShape chain = chain_shape(shape_);
-      !wide_chain_unsupported(chain, config.weight_bits, shape_.layers).has_value())
-    wide_chain_.emplace(chain, config.weight_bits, shape_.layers, static_cast<float>(shape_.norm_eps), stream,
-                        allocator);
   residual_ = scratch(tokens * shape_.hidden, sizeof(float));
   normed_ = half(tokens, shape_.hidden);
   delta_ = half(tokens, shape_.hidden);
   squares_ = scratch(kMostLateTokens * most_parts(shape_.hidden), sizeof(float));
-  for (std::shared_ptr<void>& inverse : inverse_)
-    inverse = scratch(std::max(kMostLateTokens, kMostWideTokens), sizeof(float));
+  for (std::shared_ptr<void>& inverse : inverse_) inverse = scratch(kMostLateTokens, sizeof(float));
   qkv_ = half(tokens, shape_.q_size() + 2 * shape_.kv_size());
   q_ = half(tokens, shape_.q_size());
   attended_ = half(tokens, shape_.q_size());
@@ -144,7 +139,7 @@ void DecoderForward::upload_turns(std::int64_t positions) {
 }
 
 bool DecoderForward::has_late_norms(std::int64_t tokens) {
-  if (tokens > kMostLateTokens || has_chain(tokens)) return false;
+  if (tokens > kMostLateTokens || (chain_.has_value() && tokens == 1)) return false;
   const auto [found, is_new] = late_.emplace(tokens, false);
   if (is_new) {
     const LayerWeights& layer = weights_.layers.front();  // all are of one size
@@ -222,7 +217,7 @@ void DecoderForward::run(const ForwardStep& step, const StepArrays& inputs, Stre
   try {
     run_layers(step, inputs, stream);
   } catch (...) {
-    if (chained) step.tokens == 1 ? chain_->reset(stream) : wide_chain_->reset(stream);
+    if (chained) chain_->reset(stream);
     throw;
   }
   if (step.samples == 0) return;
@@ -242,7 +237,7 @@ void DecoderForward::run_layers(const ForwardStep& step, const StepArrays& input
     if (layer == 0 || !chained) products_.run(weights.qkv, normed_.get(), qkv_.get(), step.tokens, stream);
     run_attention(step, layer, inputs, stream);
     if (chained) {
-      run_chain(layer, step.tokens, stream);
+      run_chain(layer, stream);
       continue;
     }
     if (late) {
@@ -325,7 +320,7 @@ void DecoderForward::run_mlp(const ForwardStep& step, std::int64_t layer, Stream
 }
 
 // All products behind the attention of `layer` up to the q, k and v of the next one.
-void DecoderForward::run_chain(std::int64_t layer, std::int64_t tokens, Stream stream) {
+void DecoderForward::run_chain(std::int64_t layer, Stream stream) {
   const auto number = static_cast<std::size_t>(layer);
   const LayerWeights& weights = weights_.layers[number];
   ChainLayer chain{.weights = {elements(weights.o), elements(weights.gate_up), elements(weights.down), nullptr},
@@ -336,12 +331,12 @@ void DecoderForward::run_chain(std::int64_t layer, std::int64_t tokens, Stream s
     chain.weights[static_cast<int>(ChainProduct::next_qkv)] = elements(next.qkv);
     chain.next_gain = halves(next.attention_norm);
   }
-  const ChainVectors vectors{.attention = halves(attended_),
-                             .h = as<float>(residual_),
-                             .inverse = as<float>(inverse_[0]),
-                             .qkv = halves(qkv_)};
-  if (tokens == 1) return chain_->run(layer, chain, vectors, stream);
-  wide_chain_->run(layer, chain, vectors, tokens, stream);
+  chain_->run(layer, chain,
+              {.attention = halves(attended_),
+               .h = as<float>(residual_),
+               .inverse = as<float>(inverse_[0]),
+               .qkv = halves(qkv_)},
+              stream);
 }
 
 void DecoderForward::run_head(const ForwardStep& step, const StepArrays& inputs, Stream stream) {

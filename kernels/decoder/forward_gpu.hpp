@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cuda_fp16.h>
-#include <algorithm>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +18,6 @@
 #include "kernels/decoder/residual_norm.hpp"
 #include "kernels/decoder/step_inputs.hpp"
 #include "kernels/decoder/weights_gpu.hpp"
-#include "kernels/decoder/wide_chain_gpu.hpp"
 
 namespace inferometer::decoder {
 
@@ -43,8 +41,8 @@ class DecoderForward {
   // Everything that a capture of run() would have to allocate, for steps without chunks.
   void prepare(const ForwardStep& step);
   void run(const ForwardStep& step, const StepArrays& inputs, Stream stream);
-  // Whether run() needs a ChainTurn: steps of one token or some, if the decoder has the kernel for them.
-  bool runs_chain(const ForwardStep& step) const { return has_chain(step.tokens); }
+  // Whether run() needs a ChainTurn: steps of one token, if the decoder has the kernel for them.
+  bool runs_chain(const ForwardStep& step) const { return chain_.has_value() && step.tokens == 1; }
 
   const KvPoolShape& pool_shape() const { return pool_shape_; }
   std::byte* pool() const { return static_cast<std::byte*>(pool_.get()); }
@@ -52,8 +50,7 @@ class DecoderForward {
   const __half* logits() const { return static_cast<const __half*>(logits_.get()); }  // [samples, vocabulary]
   std::size_t weight_bytes() const { return weights_.bytes; }
   std::size_t workspace_bytes() const {
-    return workspace_bytes_ + (chain_.has_value() ? chain_->workspace_bytes() : 0) +
-           (wide_chain_.has_value() ? wide_chain_->workspace_bytes() : 0);
+    return workspace_bytes_ + (chain_.has_value() ? chain_->workspace_bytes() : 0);
   }
 
  private:
@@ -68,11 +65,7 @@ class DecoderForward {
   void run_layers(const ForwardStep& step, const StepArrays& inputs, Stream stream);
   void run_attention(const ForwardStep& step, std::int64_t layer, const StepArrays& inputs, Stream stream);
   void run_mlp(const ForwardStep& step, std::int64_t layer, Stream stream);
-  bool has_chain(std::int64_t tokens) const {
-    if (tokens == 1) return chain_.has_value();
-    return wide_chain_.has_value() && tokens <= std::min(kMostWideTokens, lab_wide_tokens);
-  }
-  void run_chain(std::int64_t layer, std::int64_t tokens, Stream stream);
+  void run_chain(std::int64_t layer, Stream stream);
   void run_head(const ForwardStep& step, const StepArrays& inputs, Stream stream);
 
   DecoderShape shape_;
@@ -85,8 +78,7 @@ class DecoderForward {
   std::shared_ptr<void> pool_;
   GpuWeights weights_;
   MatrixProducts products_;
-  std::optional<ProductChain> chain_;    // where chain_unsupported has nothing against the shape and its weights
-  std::optional<WideChain> wide_chain_;  // where wide_chain_unsupported has nothing against them
+  std::optional<ProductChain> chain_;  // where chain_unsupported has nothing against the shape and its weights
   StepAttention attention_;
   std::shared_ptr<void> turns_;        // RoPE: [max_length, head_dim / 2] cosine and sine
   std::shared_ptr<void> residual_;     // [tokens, hidden] f32

@@ -1,4 +1,4 @@
-// A layer's chain of products for one token or a few, and what it makes of its vectors by the equations in f64.
+// A layer's chain of products for one token, and what it makes of its vectors by the equations in f64.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,6 @@
 #include "kernels/common/gpu_limits.hpp"
 #include "kernels/decoder/matrix_gpu.hpp"
 #include "kernels/decoder/product_chain_gpu.hpp"
-#include "kernels/decoder/wide_chain_gpu.hpp"
 #include "kernels/matmul/weight_only_variant.hpp"
 #include "reference/decoder/quantized_rows.hpp"
 #include "tests/support/catch.hpp"
@@ -33,14 +32,14 @@ using decoder::ProductChain;
 // Whether a GPU of compute capability 9.0 has the multiprocessors for it: each keeps 64 rows of h.
 inline bool has_chain_blocks(std::int64_t hidden) { return hidden <= 64 * current_gpu_limits().sm_count; }
 
-// Layers of seeded weights in guarded memory, and the vectors of a step's tokens.
+// Layers of seeded weights in guarded memory, and the vectors of a token.
 class ChainRun {
  public:
-  // What a launch leaves: h and qkv, token by token.
+  // What a launch leaves: h and qkv.
   using Vectors = std::vector<std::vector<double>>;
 
-  ChainRun(const ChainShape& shape, std::int64_t bits, std::int64_t layers, std::int64_t most_tokens = 1)
-      : shape_(shape), bits_(bits), tokens_(most_tokens), device_(gpu()), memory_(*device_) {
+  ChainRun(const ChainShape& shape, std::int64_t bits, std::int64_t layers)
+      : shape_(shape), bits_(bits), device_(gpu()), memory_(*device_) {
     for (std::int64_t layer = 0; layer < layers; ++layer) {
       mlp_gains_.push_back(normal(shape.hidden, 0.3));
       next_gains_.push_back(normal(shape.hidden, 0.3));
@@ -53,12 +52,11 @@ class ChainRun {
                                       : decoder::quantize_matrix(dense.get(), rows, k, bits, stream(), memory_));
       }
     }
-    set_tokens(most_tokens);
-    if (most_tokens == 1) {
-      chain_.emplace(shape, bits, layers, kNormEps, stream(), memory_);
-    } else {
-      wide_.emplace(shape, bits, layers, kNormEps, stream(), memory_);
-    }
+    h_ = memory_.allocate(static_cast<std::size_t>(shape.hidden) * 4, "h");
+    inverse_ = memory_.allocate(sizeof(float), "inverse");
+    qkv_ = normal(shape.qkv_rows, 1);
+    attention_ = normal(shape.attention, 1);
+    chain_.emplace(shape, bits, layers, kNormEps, stream(), memory_);
   }
   ~ChainRun() { CHECK(memory_.violations() == std::vector<std::string>()); }
   ChainRun(const ChainRun&) = delete;
@@ -67,26 +65,13 @@ class ChainRun {
   Stream stream() const { return device_->launch().stream; }
   std::size_t layers() const { return mlp_gains_.size(); }
   const ProductChain& chain() const { return *chain_; }
-  const decoder::WideChain& wide() const { return *wide_; }
 
-  // Of the launches that follow; memory for just so many.
-  void set_tokens(std::int64_t tokens) {
-    tokens_ = tokens;
-    h_ = memory_.allocate(static_cast<std::size_t>(tokens * shape_.hidden) * 4, "h");
-    inverse_ = memory_.allocate(static_cast<std::size_t>(tokens) * sizeof(float), "inverse");
-    qkv_ = normal(tokens * shape_.qkv_rows, 1);
-    attention_ = normal(tokens * shape_.attention, 1);
-  }
-
-  // h as it is at first, with an rms of about one, ever less from token to token.
+  // The token's h as it is at first, with an rms of about one.
   void reset() {
-    const std::vector<float> inverse(static_cast<std::size_t>(tokens_), 1);
+    const float inverse = 1;
     device_->synchronize();
-    device_->copy_from_host(inverse_.get(), inverse.data(), inverse.size() * sizeof(float));
-    for (std::int64_t t = 0; t < tokens_; ++t)
-      launch_fill_normal(Dtype::f32, static_cast<float*>(h_.get()) + t * shape_.hidden, shape_.hidden,
-                         stream_key(5, 5 + static_cast<std::uint64_t>(t)),
-                         normal_scale(1 / (1 + 0.1 * static_cast<double>(t))), 0, stream());
+    device_->copy_from_host(inverse_.get(), &inverse, sizeof(inverse));
+    launch_fill_normal(Dtype::f32, h_.get(), shape_.hidden, stream_key(5, 5), normal_scale(1), 0, stream());
   }
 
   void set_h(std::int64_t row, std::uint32_t bits) {
@@ -104,19 +89,19 @@ class ChainRun {
     if (!next) chain.weights[kChainProducts - 1] = nullptr;
     chain.mlp_gain = static_cast<const __half*>(mlp_gains_[layer].get());
     chain.next_gain = next ? static_cast<const __half*>(next_gains_[layer].get()) : nullptr;
-    const decoder::ChainVectors vectors{.attention = static_cast<const __half*>(attention_.get()),
-                                        .h = static_cast<float*>(h_.get()),
-                                        .inverse = static_cast<float*>(inverse_.get()),
-                                        .qkv = static_cast<__half*>(qkv_.get())};
-    if (chain_.has_value()) return chain_->run(static_cast<std::int64_t>(layer), chain, vectors, stream());
-    wide_->run(static_cast<std::int64_t>(layer), chain, vectors, tokens_, stream());
+    chain_->run(static_cast<std::int64_t>(layer), chain,
+                {.attention = static_cast<const __half*>(attention_.get()),
+                 .h = static_cast<float*>(h_.get()),
+                 .inverse = static_cast<float*>(inverse_.get()),
+                 .qkv = static_cast<__half*>(qkv_.get())},
+                stream());
   }
 
   Vectors results() const {
-    std::vector<float> h(static_cast<std::size_t>(tokens_ * shape_.hidden));
+    std::vector<float> h(static_cast<std::size_t>(shape_.hidden));
     device_->synchronize();
     device_->copy_to_host(h.data(), h_.get(), h.size() * 4);
-    return {{h.begin(), h.end()}, halves(qkv_, tokens_ * shape_.qkv_rows)};
+    return {{h.begin(), h.end()}, halves(qkv_, shape_.qkv_rows)};
   }
 
   // What a launch makes of h, in f64; activations are rounded where the kernel keeps them as f16. `swapped`: as if the
@@ -125,11 +110,10 @@ class ChainRun {
     const auto add = [&](const std::vector<double>& delta) {
       for (std::size_t i = 0; i < h.size(); ++i) h[i] += delta[i];
     };
-    add(product(layer, ChainProduct::attention_out, halves(attention_, tokens_ * shape_.attention)));
+    add(product(layer, ChainProduct::attention_out, halves(attention_, shape_.attention)));
     const auto gate_up = product(layer, ChainProduct::gate_up, normed(h, mlp_gains_[layer]));
-    std::vector<double> active(static_cast<std::size_t>(tokens_ * shape_.intermediate));
-    for (std::size_t f = 0; f < active.size();
-         ++f) {  // of the tokens one after the other: their sizes are whole eights
+    std::vector<double> active(static_cast<std::size_t>(shape_.intermediate));
+    for (std::size_t f = 0; f < active.size(); ++f) {
       const std::size_t row = f / 8 * 16 + f % 8;
       const double gate = gate_up[swapped ? row + 8 : row];
       active[f] = rounded_to_half(gate / (1 + std::exp(-gate)) * gate_up[swapped ? row : row + 8]);
@@ -160,39 +144,34 @@ class ChainRun {
 
   std::vector<double> normed(const std::vector<double>& h, const std::shared_ptr<void>& gains) const {
     const auto gain = halves(gains, shape_.hidden);
+    double squares = 0;
+    for (const double value : h) squares += value * value;
     std::vector<double> x(h.size());
-    for (std::size_t token = 0; token < h.size(); token += gain.size()) {
-      double squares = 0;
-      for (std::size_t i = 0; i < gain.size(); ++i) squares += h[token + i] * h[token + i];
-      const double rms = std::sqrt(squares / static_cast<double>(gain.size()) + kNormEps);
-      for (std::size_t i = 0; i < gain.size(); ++i) x[token + i] = rounded_to_half(h[token + i] / rms * gain[i]);
-    }
+    for (std::size_t i = 0; i < h.size(); ++i)
+      x[i] = rounded_to_half(h[i] / std::sqrt(squares / static_cast<double>(h.size()) + kNormEps) * gain[i]);
     return x;
   }
 
   std::vector<double> product(std::size_t layer, ChainProduct which, const std::vector<double>& x) const {
     const auto rows = static_cast<std::size_t>(chain_rows(shape_, which));
     const auto k = static_cast<std::size_t>(chain_k(shape_, which));
-    const std::size_t tokens = x.size() / k;
     std::vector<std::uint16_t> w(rows * k);
     device_->synchronize();
     device_->copy_to_host(w.data(), dense_[layer * kChainProducts + static_cast<std::size_t>(which)].get(),
                           w.size() * 2);
-    std::vector<double> y(tokens * rows);
+    std::vector<double> y(rows);
     std::vector<float> row(k);
     for (std::size_t r = 0; r < rows; ++r) {
       std::transform(w.begin() + static_cast<std::ptrdiff_t>(r * k),
                      w.begin() + static_cast<std::ptrdiff_t>((r + 1) * k), row.begin(), &f16_value);
       quantize_weight_row(bits_, row);
-      for (std::size_t t = 0; t < tokens; ++t)
-        for (std::size_t i = 0; i < k; ++i) y[t * rows + r] += static_cast<double>(row[i]) * x[t * k + i];
+      for (std::size_t i = 0; i < k; ++i) y[r] += static_cast<double>(row[i]) * x[i];
     }
     return y;
   }
 
   ChainShape shape_;
   std::int64_t bits_;
-  std::int64_t tokens_;
   std::unique_ptr<Device> device_;
   GuardedMemory memory_;
   std::uint64_t seed_ = 0;
@@ -204,8 +183,7 @@ class ChainRun {
   std::shared_ptr<void> inverse_;
   std::shared_ptr<void> qkv_;
   std::shared_ptr<void> attention_;
-  std::optional<ProductChain> chain_;  // of one token
-  std::optional<decoder::WideChain> wide_;
+  std::optional<ProductChain> chain_;
 };
 
 }  // namespace inferometer::test

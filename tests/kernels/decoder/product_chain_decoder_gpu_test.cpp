@@ -36,7 +36,7 @@ TEST_CASE("product chain: decoders of these shapes have it on compute capability
     }
 }
 
-TEST_CASE("product chain: a decoder's steps of one token and of some run it", "[decoder][product_chain][gpu]") {
+TEST_CASE("product chain: a decoder's steps of one token run it, others do not", "[decoder][product_chain][gpu]") {
   const auto device = gpu();
   GuardedMemory memory(*device);
   const SeededWeights weights(decoder_shape("tiny"), 35);
@@ -51,8 +51,7 @@ TEST_CASE("product chain: a decoder's steps of one token and of some run it", "[
                                    .vocabulary = weights.shape().vocabulary};
     const decoder::DecoderForward forward(weights, config, sizes, device->launch().stream, memory);
     CHECK(forward.runs_chain({.tokens = 1}) == (on_sm90() && bits != 8));
-    for (const std::int64_t tokens : {2, 64}) CHECK(forward.runs_chain({.tokens = tokens}) == (on_sm90() && bits != 8));
-    CHECK_FALSE(forward.runs_chain({.tokens = 65}));
+    CHECK_FALSE(forward.runs_chain({.tokens = 2}));
     device->synchronize();
   }
 }
