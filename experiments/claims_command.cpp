@@ -172,7 +172,7 @@ int claims(const Typed& typed) {
   judged.reserve(claims.size());
   for (const Claim& claim : claims) judged.push_back(judge(claim, evidence));
   put_text("claims", typed.output, report_text(typed, judged, evidence));
-  if (typed.from.empty()) std::cerr << failures_text(results);
+  if (typed.from.empty()) std::cerr << failures_text(results) << interruptions_text(results);
   return ran.exit_code;
 }
 

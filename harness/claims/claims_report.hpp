@@ -27,4 +27,8 @@ Json claims_json(const std::vector<JudgedClaim>& claims, const Evidence& evidenc
 // suspect, 1 crashed: exit code 1". Empty where every row is.
 std::string failures_text(const std::vector<NamedResults>& results);
 
+// For files that were just run, one line if other programs interrupted rows whose time counts, so not those of
+// simulations: verdicts that rest on such times may be wrong. Empty without such a row.
+std::string interruptions_text(const std::vector<NamedResults>& results);
+
 }  // namespace inferometer

@@ -3,6 +3,7 @@
 
 #include "harness/claims/claims_report.hpp"
 #include "harness/claims/part_text.hpp"
+#include "harness/results/compare.hpp"
 #include "harness/results/record_json.hpp"
 #include "harness/results/shown_provenance.hpp"
 #include "harness/results/status.hpp"
@@ -102,6 +103,24 @@ std::string failures_text(const std::vector<NamedResults>& results) {
     if (!line.empty()) text += line + ": exit code 1\n";
   }
   return text;
+}
+
+std::string interruptions_text(const std::vector<NamedResults>& results) {
+  std::string files;
+  std::ptrdiff_t total = 0;
+  for (const NamedResults& one : results) {
+    const std::vector<Record> records = records_of(one.json);
+    const auto count = std::count_if(records.begin(), records.end(), [](const Record& record) {
+      return was_interrupted(record) && record.work && (record.work->flops > 0 || record.work->bytes > 0);
+    });
+    if (count == 0) continue;
+    total += count;
+    files += (files.empty() ? "" : ", ") + std::filesystem::path(one.path).filename().string();
+  }
+  if (total == 0) return {};
+  return "Other programs interrupted " + std::to_string(total) + (total == 1 ? " row of " : " rows of ") + files +
+         ": verdicts that rest on their times may be wrong. 'inferometer doctor' says what disturbs this machine; "
+         "measure again once it is idle.\n";
 }
 
 }  // namespace inferometer

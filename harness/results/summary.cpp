@@ -14,16 +14,22 @@ namespace {
 
 using ByVariant = std::map<std::string, std::vector<double>>;
 
-// "<variant>: <before><least> to <greatest><after>, median <median>, over <count> problems".
+// "<variant>: <before><least> to <greatest><after>, median <median>, over <count> problems"; of a single value
+// "<variant>: <before><value><after>, over 1 problem".
 std::vector<std::string> lines_of(const ByVariant& values_by_variant, const std::string& before,
                                   const std::string& after, const std::function<std::string(double)>& shown) {
   std::vector<std::string> lines;
   for (const auto& [variant, unsorted] : values_by_variant) {
     const std::vector<double> values = sorted_copy(unsorted);
     std::string line = variant;
-    line.append(": ").append(before).append(shown(values.front())).append(" to ").append(shown(values.back()));
-    line.append(after).append(", median ").append(shown(median(values)));
-    line.append(", over ").append(std::to_string(values.size())).append(" problems");
+    line.append(": ").append(before).append(shown(values.front()));
+    if (values.size() == 1) {
+      line.append(after).append(", over 1 problem");
+    } else {
+      line.append(" to ").append(shown(values.back())).append(after);
+      line.append(", median ").append(shown(median(values)));
+      line.append(", over ").append(std::to_string(values.size())).append(" problems");
+    }
     lines.push_back(std::move(line));
   }
   return lines;

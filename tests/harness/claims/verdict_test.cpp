@@ -172,3 +172,17 @@ TEST_CASE("claims: rows that cost the exit code are counted, a line for each fil
   CHECK(failures_text({made_up_file("b.json", {suspect, other}), made_up_file("c.json", {suspect})}) ==
         "2 rows of b.json are suspect: exit code 1\n1 row of c.json is suspect: exit code 1\n");
 }
+
+TEST_CASE("claims: rows that other programs interrupted are counted where their time counts", "[claims]") {
+  Record interrupted = decode_row("cpu.naive", 128, 16, 100);
+  interrupted.timing->isolated.flags = {"interrupted"};
+  interrupted.work = Work{.flops = 1, .bytes = 1};
+  Record simulation = interrupted;
+  simulation.work = Work{};
+  CHECK(interruptions_text({slower_by({1.2}), made_up_file("b.json", {simulation})}).empty());
+  CHECK_THAT(interruptions_text({made_up_file("folder/b.json", {interrupted, simulation})}),
+             contains_text("Other programs interrupted 1 row of b.json: verdicts"));
+  CHECK_THAT(interruptions_text({made_up_file("b.json", {interrupted, interrupted}), slower_by({1.2}),
+                                 made_up_file("c.json", {interrupted})}),
+             contains_text("Other programs interrupted 3 rows of b.json, c.json: verdicts"));
+}
