@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <variant>
 
 #include "harness/operator/fields.hpp"
@@ -21,18 +20,22 @@ std::string device_of(const Json& environment) {
   return (gpu.is_null() ? environment.at("host").at("cpu_model") : gpu.at("name")).get<std::string>();
 }
 
-// The problem with the defaults of fields that came later. One that a word of it keeps from being made here, as the
-// path of a trace that is on another machine does, stays as it was written.
-Fields completed(const Operator& op, Fields problem) {
-  try {
-    return op.describe(op.parse(problem).get());
-  } catch (const ProblemError& error) {
-    const bool is_word = std::any_of(problem.begin(), problem.end(), [&](const auto& field) {
-      return field.first == error.field() && std::holds_alternative<std::string>(field.second);
-    });
-    if (!is_word) throw;
-    return problem;
+// Whether the operator takes any text there: a file's path, a tensor's name.
+bool takes_any_text(const Operator& op, const std::string& name) {
+  return std::any_of(op.fields.begin(), op.fields.end(), [&](const FieldInfo& field) {
+    return field.name == name && field.allowed.empty() && std::holds_alternative<std::string>(field.default_value);
+  });
+}
+
+// The fields of `problem` in the operator's order, defaults where it has none.
+Fields with_defaults(const Operator& op, const Fields& problem) {
+  Fields all;
+  for (const FieldInfo& field : op.fields) {
+    const auto given =
+        std::find_if(problem.begin(), problem.end(), [&](const auto& one) { return one.first == field.name; });
+    all.emplace_back(field.name, given != problem.end() ? given->second : field.default_value);
   }
+  return all;
 }
 
 // A merged file does not say of which part a row is, and no claim compares two devices.
@@ -62,6 +65,15 @@ EvidenceFile described(const NamedResults& results) {
 
 }  // namespace
 
+Fields problem_in_full(const Operator& op, const Fields& problem) {
+  try {
+    return op.describe(op.parse(problem).get());
+  } catch (const ProblemError& error) {
+    if (!takes_any_text(op, error.field())) throw;
+    return with_defaults(op, problem);
+  }
+}
+
 bool EvidenceRow::simulated() const {
   return std::any_of(record.metrics.begin(), record.metrics.end(),
                      [](const Metric& metric) { return metric.name == "simulated" && metric.value != 0; });
@@ -85,7 +97,7 @@ void Evidence::add(const NamedResults& results) {
     EvidenceRow row{.record = record_from_json(json), .file = file};
     const Operator* op = find_operator(row.record.operator_name);
     if (op == nullptr) continue;
-    row.record.problem = completed(*op, std::move(row.record.problem));
+    row.record.problem = problem_in_full(*op, row.record.problem);
     places_[{file, row_id(op->name, row.record.variant, row.record.problem)}] = rows_.size();
     rows_.push_back(std::move(row));
   }

@@ -7,10 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "harness/operator/operator.hpp"
 #include "harness/results/record.hpp"
 #include "harness/results/report_file.hpp"
 
 namespace inferometer {
+
+// Every field of the operator, in its order. Of what is no problem on this machine alone, a trace or a model whose file
+// is elsewhere, too. Throws ProblemError for other problems that cannot be.
+Fields problem_in_full(const Operator& op, const Fields& problem);
 
 struct EvidenceFile {
   std::string path;

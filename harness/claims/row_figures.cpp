@@ -56,7 +56,7 @@ const EvidenceRow* counterpart_of(const ClaimPart& part, const EvidenceRow& row,
     for (auto& [field, held] : problem)
       if (field == name) held = value;
   try {
-    problem = part.op->describe(part.op->parse(problem).get());
+    problem = problem_in_full(*part.op, problem);
   } catch (const ProblemError&) {
     return nullptr;  // the operator knows no such problem: nothing stands against this row
   }

@@ -304,6 +304,7 @@ const std::vector<ExpectedSpan>& RowRunner::expected(const ResolvedRow& row, con
   if (known != references_.end()) return known->spans;
   Reference reference{.key = std::move(key),
                       .spans = row.op->expect(row.problem.get(), inputs, settings_.seed, report_.threads_used)};
+  reference.bytes = sizeof reference + reference.key.size();  // most of it where a problem is small
   for (const ExpectedSpan& span : reference.spans) reference.bytes += sizeof span + span.values.size() * sizeof(double);
   std::size_t earlier = 0;
   for (const Reference& one : references_) earlier += one.bytes;

@@ -1,14 +1,14 @@
 #include "harness/run/run.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <deque>
 #include <filesystem>
-#include <fstream>
 #include <future>
-#include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <system_error>
 
@@ -40,9 +40,13 @@ namespace {
 void say(const std::string& message) { std::fprintf(stderr, "inferometer: %s\n", message.c_str()); }
 
 std::string own_sha256() {
-  const std::string path = "/proc/self/exe";
+  const char* const path = "/proc/self/exe";
+  // "e": workers that are started meanwhile do not inherit it.
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path, "rbe"), &std::fclose);
+  if (!file) throw std::system_error(errno, std::generic_category(), path);
   std::string content(std::filesystem::file_size(path), '\0');
-  std::ifstream(path, std::ios::binary).read(content.data(), std::ssize(content));
+  if (std::fread(content.data(), 1, content.size(), file.get()) != content.size())
+    throw std::system_error(EIO, std::generic_category(), path);
   return sha256_hex(content);
 }
 

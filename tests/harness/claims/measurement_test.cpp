@@ -1,5 +1,6 @@
 #include "harness/claims/measurement.hpp"
 
+#include "harness/claims/row_figures.hpp"
 #include "tests/harness/claims/made_up.hpp"
 #include "tests/support/catch.hpp"
 
@@ -207,16 +208,47 @@ TEST_CASE("claims: a problem from before a field existed has the field's default
   CHECK(measured(kSlower, {file}).points.size() == 1);
 }
 
-TEST_CASE("claims: a row of a trace that is on another machine counts as it was written", "[claims]") {
-  NamedResults file =
-      made_up_file("a.json", {decode_row("cuda.contiguous", 128, 0, 100), decode_row("cuda.paged", 128, 16, 120)});
-  Json row = made_up_file("b.json", {made_up_row("serving", "cuda.static", {})}).json.at("rows").at(0);
-  row["problem"]["trace"] = "on_another_machine.csv";
-  file.json["rows"].push_back(row);
+TEST_CASE("claims: a row of a trace that is on another machine counts, later fields with their defaults", "[claims]") {
+  NamedResults file = made_up_file("a.json", {made_up_row("serving", "cuda.static", {})});
+  Json& problem = file.json["rows"][0]["problem"];
+  problem["trace"] = "on_another_machine.csv";
+  const Json later = problem["trace_seed"];
+  problem.erase("trace_seed");
   const Evidence evidence({file});
-  REQUIRE(evidence.rows().size() == 3);
-  CHECK(to_string(evidence.rows().back().record.problem).find("trace=on_another_machine.csv") != std::string::npos);
-  CHECK(measured(kSlower, {file}).points.size() == 1);
+  REQUIRE(evidence.rows().size() == 1);
+  problem["trace_seed"] = later;
+  CHECK(fields_json(evidence.rows().front().record.problem) == problem);
+
+  // Text alone is taken on trust, and where the operator takes any.
+  const auto refusal = [&](const char* field, const Json& value) {
+    NamedResults odd = file;
+    odd.json["rows"][0]["problem"][field] = value;
+    try {
+      const Evidence refused({odd});
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(refusal("arrivals", "whenever"), contains_text("a.json: arrivals must be one of"));
+  CHECK_THAT(refusal("no_such_field", "text"), contains_text("a.json: unknown field"));
+  CHECK_THAT(refusal("requests", -1), contains_text("a.json: requests must be"));
+}
+
+TEST_CASE("claims: rows of a trace that is on another machine stand against each other", "[claims]") {
+  const Record base = made_up_row("serving", "cuda.static", {});
+  Record row = made_up_row("serving", "cuda.continuous", {});
+  row.timing = decode_row("cuda.paged", 128, 16, 120).timing;
+  NamedResults file = made_up_file("a.json", {base, row});
+  for (Json& one : file.json["rows"]) one["problem"]["trace"] = "on_another_machine.csv";
+  const Evidence evidence({file});
+  ClaimPart part;
+  part.op = find_operator("serving");
+  part.against.emplace();
+  part.against->variant = "cuda.static";
+  CHECK(counterpart_of(part, evidence.rows().back(), evidence) == &evidence.rows().front());
+  part.against->replaced = {{"arrivals", std::string("whenever")}};
+  CHECK(counterpart_of(part, evidence.rows().back(), evidence) == nullptr);
 }
 
 TEST_CASE("claims: a condition without an answer for a row is refused by its place", "[claims]") {
