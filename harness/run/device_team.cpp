@@ -98,13 +98,24 @@ std::optional<DeviceTeam::Group> DeviceTeam::next_group() {
   return group;
 }
 
+// Calls, with the lock held. What is thrown stops the team before another member has the lock.
+template <class Call>
+void DeviceTeam::or_stop(const Call& call) {
+  try {
+    call();
+  } catch (...) {
+    stopped_ = true;
+    throw;
+  }
+}
+
 void DeviceTeam::work(Member& member, const Callbacks& callbacks) {
   while (const auto group = next_group()) {
     for (auto row = group->begin(); row != group->end(); ++row) {
       {
         const std::lock_guard lock(mutex_);
         if (stopped_) return;
-        callbacks.started(**row);
+        or_stop([&] { callbacks.started(**row); });
       }
       Record record;
       try {
@@ -116,7 +127,7 @@ void DeviceTeam::work(Member& member, const Callbacks& callbacks) {
       }
       const std::lock_guard lock(mutex_);
       if (stopped_) return;
-      callbacks.finished(**row, member.report, std::move(record));
+      or_stop([&] { callbacks.finished(**row, member.report, std::move(record)); });
     }
   }
 }

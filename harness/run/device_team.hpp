@@ -57,6 +57,8 @@ class DeviceTeam {
   void work(Member& member, const Callbacks& callbacks);
   void work_guarded(Member& member, const Callbacks& callbacks);
   void work_together(const Callbacks& callbacks);
+  template <class Call>
+  void or_stop(const Call& call);
   std::optional<Group> next_group();
   void rethrow_failures();
 
