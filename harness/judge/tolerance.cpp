@@ -1,5 +1,6 @@
 #include "harness/judge/tolerance.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -15,6 +16,8 @@ double row_tolerance(double rel_l2, std::int64_t elements) {
   if (elements < 8) return std::numeric_limits<double>::infinity();
   return rel_l2 * (1.0 + 8.0 / std::sqrt(static_cast<double>(elements)));
 }
+
+constexpr double kLargestNormal = 5.5;  // of 10^7, over their root mean square
 
 }  // namespace
 
@@ -32,8 +35,48 @@ double accumulation_error(std::int64_t terms) {
 // square of all results. Elements of a normal sample of 10^7 stay within 5.5 root mean squares, and so do their errors.
 Tolerance dot_product_tolerance(Dtype stored, std::int64_t terms, std::int64_t row_elements) {
   const double relative = unit_roundoff(stored) + accumulation_error(terms);
-  return {
-      .rel_l2 = relative, .max_error_over_rms = 5.5 * relative, .row_rel_l2 = row_tolerance(relative, row_elements)};
+  return {.rel_l2 = relative,
+          .max_error_over_rms = kLargestNormal * relative,
+          .row_rel_l2 = row_tolerance(relative, row_elements)};
+}
+
+// Chernoff's bound: a sum Y exceeds y with a probability of at most E[exp(t Y)] exp(-t y), for any t. Set to
+// exp(-5.5^2 / 2), what the same bound gives for a normal Y of 5.5 root mean squares, and solved for y; the least over
+// t is the best.
+// The product of a standard normal value and a normal weight of variance v has E[exp(t x w)] = (1 - t^2 v)^(-1/2); a
+// weight that is an outlier by chance has the mean of its two cases, and terms are independent. Of few columns one may
+// be an outlier, which is worse than none: there is at least one.
+// (y(t) falls, then rises: log E[exp(t Y)] is convex. So the least is found by thirds.)
+double largest_over_rms(std::int64_t terms, const HeavyTails& tails) {
+  const double outlier = tails.outlier_factor * tails.outlier_factor;  // times the variance
+  const double column = tails.column_factor * tails.column_factor;
+  const auto columns = static_cast<double>(terms);
+  const double wide =
+      tails.column_share == 0 ? 0 : std::min(columns, std::max(1.0, std::round(columns * tails.column_share)));
+  const double mean_variance = 1 + tails.outlier_share * (outlier - 1);
+  const double rms = std::sqrt((columns - wide + wide * column) * mean_variance);
+
+  const auto log_mean_exp = [&](double t, double variance) {
+    return std::log((1 - tails.outlier_share) / std::sqrt(1 - t * t * variance) +
+                    tails.outlier_share / std::sqrt(1 - t * t * variance * outlier));
+  };
+  const auto bound = [&](double t) {
+    double exponent = kLargestNormal * kLargestNormal / 2;
+    if (wide < columns) exponent += (columns - wide) * log_mean_exp(t, 1);
+    if (wide > 0) exponent += wide * log_mean_exp(t, column);
+    return exponent / (t * rms);
+  };
+  constexpr int kSteps = 100;  // (2 / 3)^100 of the interval
+  double low = 0;
+  double high = 1 / std::sqrt(outlier * (wide > 0 ? column : 1.0));
+  for (int step = 0; step < kSteps; ++step) {
+    const double third = (high - low) / 3;
+    if (bound(low + third) < bound(high - third))
+      high -= third;
+    else
+      low += third;
+  }
+  return bound((low + high) / 2);
 }
 
 // O_i = sum_j p_j v_j / sum_j p_j with p_j = exp(s_j - m).

@@ -16,6 +16,19 @@ double accumulation_error(std::int64_t terms);
 // of the spans that are judged.
 Tolerance dot_product_tolerance(Dtype stored, std::int64_t terms, std::int64_t row_elements);
 
+// What sets weights apart from normal ones: outliers anywhere and in whole columns, each a share of all, so many times
+// as large.
+struct HeavyTails {
+  double outlier_share = 0;
+  double outlier_factor = 1;
+  double column_share = 0;
+  double column_factor = 1;
+};
+
+// The largest of some 10^7 sums of `terms` products of a normal value and a weight, over the root mean square of all:
+// 5.5 for many terms, more for few.
+double largest_over_rms(std::int64_t terms, const HeavyTails& tails = {});
+
 // O of attention over at most `keys` keys; spans of v_head_dim elements (0: head_dim). The unnormalised P may be
 // rounded to `dtype` before P V (flash kernels), or S as well (kernels that store it), and O is.
 Tolerance attention_output_tolerance(Dtype dtype, std::int64_t head_dim, std::int64_t keys,

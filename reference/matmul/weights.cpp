@@ -9,10 +9,6 @@ namespace inferometer {
 namespace {
 
 constexpr double kStddev = 0.02;
-constexpr std::uint64_t kWeightsPerOutlier = 256;
-constexpr float kOutlierFactor = 4;
-constexpr std::uint64_t kChannelsPerOutlier = 128;
-constexpr float kChannelFactor = 3;
 enum : std::uint64_t { kWeightStream = 1'000, kTailStream, kChannelStream };  // no tensor's
 
 std::int64_t weights_of_group(const MatmulProblem& p) { return p.group_size == 0 ? p.k : p.group_size; }

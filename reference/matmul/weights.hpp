@@ -10,11 +10,22 @@
 #include <span>
 #include <vector>
 
+#include "harness/judge/tolerance.hpp"
 #include "harness/operator/tensor.hpp"
 #include "reference/matmul/problem.hpp"
 #include "reference/weight_quantization/rtn.hpp"
 
 namespace inferometer {
+
+constexpr std::uint64_t kWeightsPerOutlier = 256;
+constexpr float kOutlierFactor = 4;
+constexpr std::uint64_t kChannelsPerOutlier = 128;
+constexpr float kChannelFactor = 3;
+
+constexpr HeavyTails kSyntheticTails = {.outlier_share = 1.0 / kWeightsPerOutlier,
+                                        .outlier_factor = kOutlierFactor,
+                                        .column_share = 1.0 / kChannelsPerOutlier,
+                                        .column_factor = kChannelFactor};
 
 // Row j of W before it is quantised: `k` elements, a pure function of seed, row and shape.
 void fill_synthetic_row(std::uint64_t seed, std::int64_t row, std::span<float> weights);

@@ -161,6 +161,30 @@ TEST_CASE("tolerance: matmul accumulated in f16 or without one k tile does not p
   CHECK(relative_l2(tile_missing, exact) > tolerance.row_rel_l2);
 }
 
+TEST_CASE("tolerance: the largest of many sums is bounded, more closely the more terms they have",
+          "[judge][tolerance]") {
+  CHECK(largest_over_rms(100'000) == Approx(5.5).epsilon(1e-3));
+  const HeavyTails tails{
+      .outlier_share = 1.0 / 256, .outlier_factor = 4, .column_share = 1.0 / 128, .column_factor = 3};
+  CHECK(largest_over_rms(100'000, tails) == Approx(5.5).epsilon(1e-3));
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal;
+  for (const int terms : {1, 4, 16, 64}) {
+    CAPTURE(terms);
+    constexpr int kSums = 200'000;
+    double largest = 0;
+    for (int n = 0; n < kSums; ++n) {
+      double sum = 0;
+      for (int i = 0; i < terms; ++i) sum += normal(random) * normal(random);
+      largest = std::max(largest, std::abs(sum));
+    }
+    largest /= std::sqrt(terms);
+    CHECK(largest < largest_over_rms(terms));
+    CHECK(largest > 0.6 * largest_over_rms(terms));  // of fewer sums than the bound is for
+    CHECK(largest_over_rms(terms) < largest_over_rms(terms, tails));
+  }
+}
+
 TEST_CASE("tolerance: rows too short for statistics are not judged by themselves", "[judge][tolerance]") {
   CHECK(std::isinf(dot_product_tolerance(Dtype::f16, 64, 7).row_rel_l2));
   CHECK(std::isfinite(dot_product_tolerance(Dtype::f16, 64, 8).row_rel_l2));
