@@ -59,9 +59,9 @@ constexpr std::array kMachines{Machine{
     .read_bytes_per_s = 4.65e12,  // measured: 256 MiB read behind a cleared L2
     .f16_flops_per_s = 989e12,    // dense, on paper
     // start + sqrt((bytes / rate)^2 + (flops / rate)^2), the tokens in whole tiles, fitted to
-    // results/h200/matmul_bit_width.json and matmul_batch.json: 4096 x 4096, 14336 x 4096, 4096 x 14336 and 8192 x 8192
-    // at 1 to 4096 tokens, cuda.f16_sm90, w8a16, w4a16. Root mean square of what is left: 4, 6 and 7 % of the first
-    // file, 4, 7 and 9 % of the other.
+    // results/h200/matmul_bit_width.json and matmul_batch.json as of commit 725014e: 4096 x 4096, 14336 x 4096,
+    // 4096 x 14336 and 8192 x 8192 at 1 to 4096 tokens, cuda.f16_sm90, w8a16, w4a16. Root mean square of what is left:
+    // 4, 6 and 7 % of the first file, 4, 7 and 9 % of the other.
     .weights_bytes_per_s = {.bits16 = 4.36e12, .bits8 = 4.54e12, .bits4 = 4.12e12},
     .matmul_flops_per_s = {.bits16 = 819e12, .bits8 = 747e12, .bits4 = 769e12},
     .product_start_ns = {.bits16 = 4380, .bits8 = 3760, .bits4 = 3850},
