@@ -75,6 +75,15 @@ std::vector<std::string> output_paths(const std::vector<Sweep>& sweeps, const Ty
   return paths;
 }
 
+// A profiler that was attached for one row must not be there when the next one is timed.
+void require_workers(const std::vector<Sweep>& sweeps) {
+  for (const Sweep& sweep : sweeps)
+    if (sweep.measure.kernel_times)
+      throw ConfigError("run: measure.kernel_times of " + sweep.path +
+                        " attaches a profiler to the process of a row, and the next row needs another one: leave out "
+                        "--in-process");
+}
+
 // A run writes its results file and, beside it, the journal: neither may be what was asked to be run.
 void spare_configs(const std::vector<std::string>& configs, const std::vector<std::string>& outputs) {
   for (const std::string& output : outputs) {
@@ -151,6 +160,7 @@ int run(const Typed& typed, const Arguments& arguments) {
     sweeps.push_back(load_sweep(path, typed.sweep));
     if (!typed.shard.empty()) keep_shard(sweeps.back(), parse_shard(typed.shard));
   }
+  if (typed.run.in_process) require_workers(sweeps);
   if (typed.dry_run) {
     print_rows(sweeps, typed.json);
     return 0;

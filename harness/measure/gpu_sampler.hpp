@@ -21,7 +21,8 @@ class GpuSampler {
   GpuSampler(const Launch& launch, std::size_t l2_bytes, const Nvml& nvml);
 
   // As Device::time. In cold mode amortized launches rotate over all sets, made before any timing: a GPU that waits for
-  // memory between two estimators cools. In warm mode both use set 0.
+  // memory between two estimators cools. In warm mode both use set 0. A profiler, where one is asked for, comes last:
+  // it stays in the process, and must not lengthen what the estimators time.
   Timing time(const Device::Run& run, const InputSets& sets, const MeasureConfig& config, double launched_seconds);
   Noise measure_noise();
 
@@ -41,6 +42,8 @@ class GpuSampler {
   std::optional<AmortizedTiming> amortized(const Device::Run& run, const MeasureConfig& config, int sets,
                                            double launch_ns, const std::optional<LaunchGraph>& one_launch);
   double empty_pair_ns(CacheMode cache);
+  ProfilerTiming profiled(const Device::Run& run, const MeasureConfig& config, const IsolatedTiming& isolated);
+  void add_profiler(const Device::Run& run, const MeasureConfig& config, Timing& timing);  // or why there is none
 
   Launch launch_;
   const Nvml& nvml_;

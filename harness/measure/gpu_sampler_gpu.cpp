@@ -141,6 +141,7 @@ Timing GpuSampler::time(const Device::Run& run, const InputSets& sets, const Mea
     }
   }
   choose_headline(timing);
+  if (config.kernel_times) add_profiler(run, config, timing);
   return timing;
 }
 

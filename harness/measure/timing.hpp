@@ -18,6 +18,7 @@ struct MeasureConfig {
   double max_seconds = 2.0;
   double relative_ci = 0.005;  // wanted half width of the median's 95 % confidence interval, as a share of the median
   double rest_seconds = 0;     // without work before each estimator, so that no row starts as hot as the last one ended
+  bool kernel_times = false;   // GPU: launch as the isolated estimator does once more, with a profiler attached
 };
 
 // One launch at a time, each between two clock reads.
@@ -50,6 +51,26 @@ struct AmortizedTiming {
   CacheMode cache = CacheMode::cold;  // warm: the sets that fit into memory stay in the cache; set by the row runner
 };
 
+// Kernels of one name, or copies, or fills, in a launch.
+struct KernelTime {
+  std::string name;
+  int count = 0;       // in one launch
+  double mean_ns = 0;  // of one of them
+};
+
+// What a profiler, attached after both estimators, says of launches made as the isolated estimator makes them.
+struct ProfilerTiming {
+  std::string tool;  // "CUPTI 13.0"
+  int samples = 0;
+  // Of a launch: from the beginning of its first kernel to the end of its last.
+  double median_ns = 0;
+  double p5_ns = 0;
+  double p95_ns = 0;
+  double between_events_ns = 0;  // the same launches between two events, median: what attaching changed, see isolated
+  std::optional<double> sm_mhz_median;
+  std::vector<KernelTime> kernels;  // of a launch, in the order in which they begin
+};
+
 struct Timing {
   std::string headline;  // "isolated" or "amortized": the figure that rates and speed-ups are made of
   double headline_ns = 0;
@@ -57,6 +78,8 @@ struct Timing {
   std::optional<AmortizedTiming> amortized;
   bool suspect = false;  // below the clock's resolution, or a launch that launched nothing
   std::string suspect_reason;
+  std::optional<ProfilerTiming> profiler = std::nullopt;
+  std::string profiler_absent = {};  // why there is none although it was asked for
 };
 
 }  // namespace inferometer

@@ -39,7 +39,14 @@ class PeerDevice : public Device {
   Timing time(const Run& /*run*/, const InputSets& sets, const MeasureConfig& config,
               double /*launched_seconds*/) override {
     sets.made();
-    return peer_.time(config);
+    MeasureConfig own = config;
+    own.kernel_times = false;
+    Timing timing = peer_.time(own);
+    timing.profiler.reset();  // whatever it says of itself
+    timing.profiler_absent.clear();
+    if (config.kernel_times)
+      timing.profiler_absent = "a peer launches in a process of its own, to which none is attached";
+    return timing;
   }
   Ceilings measure_ceilings() override { return host_.measure_ceilings(); }
   Noise measure_noise() override { return host_.measure_noise(); }

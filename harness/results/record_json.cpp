@@ -41,6 +41,36 @@ CacheMode cache_from(const Json& json) {
   return name == "cold" ? CacheMode::cold : CacheMode::warm;
 }
 
+Json profiler_json(const ProfilerTiming& timing) {
+  Json kernels = Json::array();
+  for (const KernelTime& kernel : timing.kernels)
+    kernels.push_back({{"name", kernel.name}, {"count", kernel.count}, {"mean_ns", kernel.mean_ns}});
+  return {{"tool", timing.tool},
+          {"samples", timing.samples},
+          {"median_ns", timing.median_ns},
+          {"p5_ns", timing.p5_ns},
+          {"p95_ns", timing.p95_ns},
+          {"between_events_ns", timing.between_events_ns},
+          {"sm_mhz_median", or_null(timing.sm_mhz_median)},
+          {"kernels", std::move(kernels)}};
+}
+
+ProfilerTiming profiler_from(const Json& json) {
+  ProfilerTiming timing;
+  timing.tool = json.at("tool");
+  timing.samples = whole_from<int>(json.at("samples"));
+  timing.median_ns = real_from(json.at("median_ns"));
+  timing.p5_ns = real_from(json.at("p5_ns"));
+  timing.p95_ns = real_from(json.at("p95_ns"));
+  timing.between_events_ns = real_from(json.at("between_events_ns"));
+  timing.sm_mhz_median = optional_real_from(json.at("sm_mhz_median"));
+  for (const Json& kernel : json.at("kernels"))
+    timing.kernels.push_back({.name = kernel.at("name"),
+                              .count = whole_from<int>(kernel.at("count")),
+                              .mean_ns = real_from(kernel.at("mean_ns"))});
+  return timing;
+}
+
 constexpr std::pair<Arithmetic, const char*> kArithmeticNames[] = {
     {Arithmetic::f16_matmul, "f16_matmul"}, {Arithmetic::f32, "f32"}, {Arithmetic::int8_matmul, "int8_matmul"}};
 
@@ -122,6 +152,8 @@ Json timing_json(const Timing& timing) {
                          {"mean_ns", many->mean_ns},
                          {"input_sets", many->input_sets},
                          {"cache", cache_name(many->cache)}};
+  if (timing.profiler) json["profiler"] = profiler_json(*timing.profiler);
+  if (!timing.profiler_absent.empty()) json["profiler_absent"] = timing.profiler_absent;
   return json;
 }
 
@@ -149,6 +181,8 @@ Timing timing_from_json(const Json& json) {
                                        .mean_ns = real_from(many.at("mean_ns")),
                                        .input_sets = whole_from<int>(many.at("input_sets")),
                                        .cache = cache_from(many.at("cache"))};
+  if (const auto profiler = json.find("profiler"); profiler != json.end()) timing.profiler = profiler_from(*profiler);
+  if (const auto absent = json.find("profiler_absent"); absent != json.end()) timing.profiler_absent = *absent;
   return timing;
 }
 
@@ -243,9 +277,10 @@ std::vector<Record> records_of(const Json& results) {
 }
 
 Json measure_json(const MeasureConfig& config) {
-  return {{"cache", cache_name(config.cache)}, {"min_samples", config.min_samples},
-          {"max_samples", config.max_samples}, {"max_seconds", config.max_seconds},
-          {"relative_ci", config.relative_ci}, {"rest_seconds", config.rest_seconds}};
+  return {{"cache", cache_name(config.cache)},  {"min_samples", config.min_samples},
+          {"max_samples", config.max_samples},  {"max_seconds", config.max_seconds},
+          {"relative_ci", config.relative_ci},  {"rest_seconds", config.rest_seconds},
+          {"kernel_times", config.kernel_times}};
 }
 
 MeasureConfig measure_from_json(const Json& json) {
@@ -254,7 +289,8 @@ MeasureConfig measure_from_json(const Json& json) {
           .max_samples = whole_from<int>(json.at("max_samples")),
           .max_seconds = json.at("max_seconds"),
           .relative_ci = json.at("relative_ci"),
-          .rest_seconds = json.at("rest_seconds")};
+          .rest_seconds = json.at("rest_seconds"),
+          .kernel_times = json.at("kernel_times")};
 }
 
 }  // namespace inferometer

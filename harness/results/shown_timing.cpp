@@ -13,13 +13,13 @@ std::string shown_flags(const Record& record) {
   if (!record.timing) return {};
   const IsolatedTiming& timing = record.timing->isolated;
   std::string text;
+  const auto add = [&](const std::string& note) { text += (text.empty() ? "" : ", ") + note; };
   for (const std::string& flag : timing.flags) {
-    if (!text.empty()) text += ", ";
-    if (flag == "few_samples")
-      text += std::to_string(timing.samples) + (timing.samples == 1 ? " sample" : " samples");
-    else
-      text += flag;
+    const bool few = flag == "few_samples";
+    add(few ? std::to_string(timing.samples) + (timing.samples == 1 ? " sample" : " samples") : flag);
   }
+  if (const auto& profiler = record.timing->profiler) add("profiler " + shown_time(profiler->median_ns));
+  if (!record.timing->profiler_absent.empty()) add("no profiler: " + record.timing->profiler_absent);
   return text;
 }
 

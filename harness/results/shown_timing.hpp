@@ -10,8 +10,8 @@ namespace inferometer {
 // The row's time is of a warm cache although it was to be cold: its sets of inputs did not exceed the cache.
 bool is_warm_in_cold_sweep(const Timing& timing);
 
-// "3 samples, power_limited": what was noted while the row was timed, by the names in its `flags`, where few_samples
-// has the number of them. Empty where nothing was.
+// "3 samples, power_limited, profiler 26.5 us": what was noted while the row was timed, by the names in its `flags`,
+// where few_samples has the number of them, and what a profiler says where one was asked. Empty where nothing was.
 std::string shown_flags(const Record& record);
 
 std::string shown_status(const Record& record);  // "ok", "ok (3 samples, power_limited)"

@@ -65,11 +65,16 @@ Json hello_message(const DeviceReport& report) { return {{"type", "hello"}, {"de
 Json phase_message(std::string_view phase) { return {{"type", "phase"}, {"name", phase}}; }
 
 Json result_message(const RowOutcome& outcome) {
-  return {{"type", "result"}, {"record", record_json(outcome.record)}, {"device_lost", outcome.device_lost}};
+  return {{"type", "result"},
+          {"record", record_json(outcome.record)},
+          {"device_lost", outcome.device_lost},
+          {"profiled", outcome.profiled}};
 }
 
 RowOutcome result_from(const Json& message) {
-  return {.record = record_from_json(message.at("record")), .device_lost = message.at("device_lost")};
+  return {.record = record_from_json(message.at("record")),
+          .device_lost = message.at("device_lost"),
+          .profiled = message.at("profiled")};
 }
 
 }  // namespace inferometer

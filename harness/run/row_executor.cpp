@@ -155,7 +155,7 @@ Record WorkerExecutor::await_result(const SweepRow& row) {
           continue;
         }
         RowOutcome outcome = result_from(message);
-        if (outcome.device_lost) worker_.reset();
+        if (outcome.device_lost || outcome.profiled) worker_.reset();
         return std::move(outcome.record);
     }
   }

@@ -145,6 +145,7 @@ RowOutcome RowRunner::run(const SweepRow& sweep_row, const PhaseCallback& phase,
     fail(record, Status::error, "the variant threw something that is no std::exception");
   }
   if (ledger && record.memory_bytes.empty()) note_memory(*ledger, record);
+  outcome.profiled = settings_.measure.kernel_times && device != nullptr && device == gpu_;
   if (device != nullptr && !has_timing(record.status) && is_lost(*device)) {
     fail(record, Status::crashed, record.reason);
     outcome.device_lost = true;

@@ -22,6 +22,7 @@ using PhaseCallback = std::function<void(std::string_view phase)>;
 struct RowOutcome {
   Record record;
   bool device_lost = false;  // its context answers every call with an error now: only a new process gets a working one
+  bool profiled = false;     // a profiler is attached to this process now: the next row belongs into a new one
 };
 
 class RowRunner {

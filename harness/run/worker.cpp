@@ -52,7 +52,7 @@ int worker_main(int argc, char** argv) {
       const RowOutcome outcome =
           session.run(row_from(*message), [&](std::string_view phase) { send_message(fd, phase_message(phase)); });
       send_message(fd, result_message(outcome));
-      if (outcome.device_lost) std::_Exit(EXIT_FAILURE);  // see send_message
+      if (outcome.device_lost || outcome.profiled) std::_Exit(EXIT_FAILURE);  // see send_message
     }
     return EXIT_SUCCESS;
   } catch (const std::exception& error) {

@@ -31,6 +31,11 @@ double read_rest(const Cursor& value) {
 
 int read_samples(const Cursor& value) { return static_cast<int>(value.integer(1, kMaxSamples)); }
 
+bool read_flag(const Cursor& value) {
+  if (!value.json().is_boolean()) value.refuse("true or false");
+  return value.json().get<bool>();
+}
+
 struct MeasureKey {
   const char* name;
   void (*set)(MeasureConfig&, const Cursor&);
@@ -43,6 +48,7 @@ constexpr MeasureKey kMeasureKeys[] = {
     {"max_seconds", [](MeasureConfig& m, const Cursor& v) { m.max_seconds = v.number_above(0, kMaxSeconds); }},
     {"relative_ci", [](MeasureConfig& m, const Cursor& v) { m.relative_ci = v.number_above(0, 1); }},
     {"rest_seconds", [](MeasureConfig& m, const Cursor& v) { m.rest_seconds = read_rest(v); }},
+    {"kernel_times", [](MeasureConfig& m, const Cursor& v) { m.kernel_times = read_flag(v); }},
 };
 
 struct LimitKey {

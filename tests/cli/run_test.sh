@@ -23,6 +23,7 @@ expect 0 'cpu.flash' run tiny.json -o out.json --quiet
 [ "$(measured_rows out.json)" = 8 ] || fail 'results' 'out.json lacks 8 measured rows'
 [ ! -e out.json.jsonl ] || fail 'journal' 'a finished run left its journal'
 expect 0 'cpu.flash' run tiny.json -o inproc.json --in-process --quiet
+expect 2 'leave out --in-process' run tiny.json -o no.json --in-process --set measure.kernel_times=true
 expect 0 '^\[1/8\] attention_prefill/cpu.naive q_len=16 kv_len=16 causal=false [a-z]+ [0-9.]+ ' run tiny.json -o lines.json
 expect 0 'q_len' run tiny.json --dry-run
 expect 0 'cpu.naive' run tiny.json -o filtered.json --filter 'q_len == 16 and causal' --quiet

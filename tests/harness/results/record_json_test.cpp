@@ -5,10 +5,12 @@
 #include <limits>
 #include <utility>
 
+#include "harness/results/shown_timing.hpp"
 #include "tests/harness/results/sample_record.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace inferometer;
+using inferometer::test::profiled_record;
 using inferometer::test::sample_record;
 
 TEST_CASE("record: what is written comes back the same", "[results][json]") {
@@ -22,6 +24,33 @@ TEST_CASE("record: what is written comes back the same", "[results][json]") {
   CHECK(back.timing->isolated.flags == sample_record().timing->isolated.flags);
   CHECK(back.memory_bytes.at("scratch") == 7);
   CHECK(back.check->passed);
+}
+
+TEST_CASE("record: what a profiler said comes back, or why there was none", "[results][json][profiler]") {
+  const Json written = record_json(profiled_record());
+  CHECK(record_json(record_from_json(Json::parse(to_line(written)))) == written);
+  const ProfilerTiming back = *record_from_json(written).timing->profiler;
+  CHECK(back.tool == "CUPTI 13.0");
+  CHECK(back.samples == 120);
+  CHECK(back.median_ns == 77300);
+  CHECK(back.between_events_ns == 80100);
+  REQUIRE(back.kernels.size() == 1);
+  CHECK(back.kernels[0].count == 2);
+  Record without = sample_record();
+  CHECK_FALSE(record_json(without).at("timing").contains("profiler"));  // none was asked for
+  without.timing->profiler_absent = "no libcupti.so.13 was found";
+  const Json reason = record_json(without);
+  CHECK(reason.at("timing").at("profiler_absent") == "no libcupti.so.13 was found");
+  CHECK(record_json(record_from_json(reason)) == reason);
+}
+
+TEST_CASE("record: what a profiler said stands among the notes of a row", "[results][profiler]") {
+  CHECK(shown_status(profiled_record()) == "ok (clock_moved, profiler 77.3 us)");
+  Record without = sample_record();
+  without.timing->isolated.flags.clear();
+  CHECK(shown_status(without) == "ok");
+  without.timing->profiler_absent = "no libcupti.so.13 was found";
+  CHECK(shown_status(without) == "ok (no profiler: no libcupti.so.13 was found)");
 }
 
 TEST_CASE("record: every status comes back from its name", "[results][json]") {

@@ -54,4 +54,18 @@ inline Record sample_record() {
   return record;
 }
 
+// The same, looked at by a profiler.
+inline Record profiled_record() {
+  Record record = sample_record();
+  record.timing->profiler = ProfilerTiming{.tool = "CUPTI 13.0",
+                                           .samples = 120,
+                                           .median_ns = 77300,
+                                           .p5_ns = 77000,
+                                           .p95_ns = 78000,
+                                           .between_events_ns = 80100,
+                                           .sm_mhz_median = 1750,
+                                           .kernels = {{.name = "flash_kernel", .count = 2, .mean_ns = 38000}}};
+  return record;
+}
+
 }  // namespace inferometer::test

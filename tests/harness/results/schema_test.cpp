@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/results/record_json.hpp"
 #include "harness/results/results_file.hpp"
 #include "tests/harness/results/sample_record.hpp"
 #include "tests/harness/results/schema_check.hpp"
@@ -55,6 +56,21 @@ Json good_document() {
 
 TEST_CASE("schema: a full row of a GPU is valid", "[results][schema]") {
   CHECK(schema_complaint(good_document()) == "");
+}
+
+TEST_CASE("schema: a row says what a profiler said, or why there was none", "[results][schema][profiler]") {
+  Json document = good_document();
+  document["rows"][0]["timing"] = timing_json(*profiled_record().timing);
+  CHECK(schema_complaint(document) == "");
+  Json lacking = document;
+  lacking["rows"][0]["timing"]["profiler"].erase("between_events_ns");
+  CHECK(schema_complaint(lacking) != "");
+  Json unnamed = document;
+  unnamed["rows"][0]["timing"]["profiler"]["kernels"][0]["grid"] = 1;
+  CHECK(schema_complaint(unnamed) != "");
+  Json absent = good_document();
+  absent["rows"][0]["timing"]["profiler_absent"] = "no libcupti.so.13 was found";
+  CHECK(schema_complaint(absent) == "");
 }
 
 TEST_CASE("schema: a file with every status is valid as written", "[results][schema][run]") {
@@ -146,6 +162,8 @@ TEST_CASE("schema: docs/results.md names every field of a row, and no other of i
       {"timing", timing},
       {"timing", timing.at("isolated").at("properties")},
       {"timing", timing.at("amortized").at("anyOf").at(1).at("properties")},
+      {"profiler", timing.at("profiler").at("properties")},
+      {"profiler", timing.at("profiler").at("properties").at("kernels").at("items").at("properties")},
       {"work", definitions.at("work").at("properties")},
       {"rates", definitions.at("rates").at("properties")},
       {"memory", definitions.at("memory").at("properties")}};
@@ -175,7 +193,7 @@ TEST_CASE("schema: docs/results.md names every field of a row, and no other of i
   }
   CHECK(rows >= 10);
   // The paragraph of each part names no field that is not there.
-  for (const char* part : {"check", "timing", "work", "memory"}) {
+  for (const char* part : {"check", "timing", "profiler", "work", "memory"}) {
     const std::size_t begin = page.find(std::string("\n`") + part + "`:");
     REQUIRE(begin != std::string::npos);
     const std::string paragraph = page.substr(begin, page.find("\n\n", begin + 1) - begin);

@@ -13,7 +13,8 @@ TEST_CASE("protocol: a worker is asked to measure as the config says", "[run][wo
                         .max_samples = 4,
                         .max_seconds = 0.5,
                         .relative_ci = 0.1,
-                        .rest_seconds = 0.25};
+                        .rest_seconds = 0.25,
+                        .kernel_times = true};
   config.row.limits.row_seconds = 7;
   const Json sent = Json::parse(to_line(start_message(config)));
   const SessionConfig received = start_from(sent);
@@ -23,5 +24,6 @@ TEST_CASE("protocol: a worker is asked to measure as the config says", "[run][wo
   CHECK(received.row.measure.max_seconds == 0.5);
   CHECK(received.row.measure.relative_ci == 0.1);
   CHECK(received.row.measure.rest_seconds == 0.25);
+  CHECK(received.row.measure.kernel_times);
   CHECK(start_message(received) == sent);
 }

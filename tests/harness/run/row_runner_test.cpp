@@ -114,6 +114,15 @@ TEST_CASE("row: prepare, check, warm-up, measure and a second check, in this ord
   CHECK(outcome.record.problem.size() == 4);  // every field, defaults too
 }
 
+TEST_CASE("row: a process is done for once a profiler looked at a row of its GPU", "[run][row][profiler]") {
+  Bench bench;
+  CHECK_FALSE(bench.run("cuda.right").profiled);
+  bench.settings.measure.kernel_times = true;
+  CHECK(bench.run("cuda.right").profiled);
+  CHECK_FALSE(bench.run("cpu.right").profiled);
+  CHECK_FALSE(bench.run("cuda.right", 1000, /*has_gpu=*/false).profiled);
+}
+
 TEST_CASE("row: input sets together exceed twice the cache, within 64 and the memory", "[run][row]") {
   Bench bench;
   bench.run("cuda.right", 1000);

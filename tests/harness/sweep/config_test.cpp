@@ -56,7 +56,7 @@ TEST_CASE("config: unknown and missing keys", "[sweep][config]") {
   CHECK(
       refusal_with(R"("measure": {"max_second": 1})") ==
       "c.json: /measure: unknown key 'max_second', nearest is 'max_seconds'; allowed: cache, min_samples, max_samples, "
-      "max_seconds, relative_ci, rest_seconds");
+      "max_seconds, relative_ci, rest_seconds, kernel_times");
   CHECK(mentions(refusal_with(R"("limits": {"row_second": 1})"), "c.json: /limits: unknown key 'row_second'"));
   CHECK(refusal("{}") == "c.json: the key 'schema' is missing");
   CHECK(refusal(R"({"schema": "inferometer.sweep/1"})") == "c.json: the key 'name' is missing");
@@ -131,7 +131,7 @@ TEST_CASE("config: measure and limits are read, and checked", "[sweep][config]")
   const Sweep sweep = parse_sweep(
       config_with(
           R"("measure": {"cache": "warm", "min_samples": 3, "max_samples": 4, "max_seconds": 0.5, "relative_ci": 0.1,
-                                 "rest_seconds": 0.25},
+                                 "rest_seconds": 0.25, "kernel_times": true},
                      "limits": {"row_seconds": 7, "host_bytes": 1000, "device_bytes": null})"),
       "c.json", {});
   CHECK(sweep.measure.cache == CacheMode::warm);
@@ -140,6 +140,7 @@ TEST_CASE("config: measure and limits are read, and checked", "[sweep][config]")
   CHECK(sweep.measure.max_seconds == 0.5);
   CHECK(sweep.measure.relative_ci == 0.1);
   CHECK(sweep.measure.rest_seconds == 0.25);
+  CHECK(sweep.measure.kernel_times);
   CHECK(sweep.limits.row_seconds == 7);
   CHECK(sweep.limits.host_bytes == std::size_t{1000});
   CHECK_FALSE(sweep.limits.device_bytes);
@@ -148,6 +149,8 @@ TEST_CASE("config: measure and limits are read, and checked", "[sweep][config]")
         "c.json: /measure/min_samples: must be an integer from 1 to 1000000, got 0");
   CHECK(refusal_with(R"("measure": {"max_seconds": 0})") ==
         "c.json: /measure/max_seconds: must be a number above 0.0, at most 604800.0, got 0");
+  CHECK(refusal_with(R"("measure": {"kernel_times": 1})") ==
+        "c.json: /measure/kernel_times: must be true or false, got 1");
   for (const char* allowed : {"0", "10"}) {
     CAPTURE(allowed);
     CHECK(refusal_with(R"("measure": {"rest_seconds": )" + std::string(allowed) + "}") == "accepted");
