@@ -6,6 +6,7 @@
 #include "harness/results/aligned.hpp"
 #include "harness/results/build_info.hpp"
 #include "harness/results/doctor.hpp"
+#include "harness/results/doctor_events.hpp"
 #include "harness/results/terminal.hpp"
 #include "harness/run/examine.hpp"
 
@@ -93,6 +94,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const std::vector<Finding
   if (diagnosis.gpu_measured) {
     Lines gpu;
     add_examination(gpu, *diagnosis.gpu_measured);
+    if (diagnosis.event_cost) gpu.push_back({"between two events", event_cost_line(*diagnosis.event_cost)});
     text += "\nThe harness on the GPU\n" + aligned(gpu, 2);
   }
   Lines lines;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/results/doctor_events.hpp"
 #include "harness/results/terminal.hpp"
 
 namespace inferometer {
@@ -21,6 +22,7 @@ class Findings {
   void good(std::string topic, std::string sentence) { add(Severity::good, std::move(topic), std::move(sentence)); }
   void advise(std::string topic, std::string sentence) { add(Severity::advice, std::move(topic), std::move(sentence)); }
   void fault(std::string topic, std::string sentence) { add(Severity::fault, std::move(topic), std::move(sentence)); }
+  void add(Finding finding) { all_.push_back(std::move(finding)); }
   std::vector<Finding> take() { return std::move(all_); }
 
  private:
@@ -192,6 +194,7 @@ std::vector<Finding> findings(const Diagnosis& diagnosis) {
   }
   look_at_gpu_state(found, diagnosis);
   look_at_noise(found, "GPU", diagnosis.gpu_measured->noise);
+  found.add(event_cost_finding(diagnosis));
   look_at_ceilings(found, "GPU", diagnosis.gpu_measured->ceilings);
   look_at_cache(found, "GPU", *diagnosis.gpu_measured);
   return found.take();

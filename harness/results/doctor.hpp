@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/measure/cache_check.hpp"
+#include "harness/measure/event_cost.hpp"
 #include "harness/measure/gpu_state.hpp"
 #include "harness/measure/host_state.hpp"
 #include "harness/results/environment.hpp"
@@ -32,6 +33,8 @@ struct Diagnosis {
   std::optional<GpuState> gpu_at_rest;         // before anything was measured
   std::optional<GpuState> gpu_after_ceilings;  // right after matrix products, which draw the most power
   std::optional<Examination> gpu_measured;
+  std::optional<EventCost> event_cost;
+  std::string event_cost_absent;  // why it was not measured
 };
 
 enum class Severity : std::uint8_t {

@@ -1,5 +1,6 @@
 #include "harness/results/build_info.hpp"
 #include "harness/results/doctor.hpp"
+#include "harness/results/doctor_events.hpp"
 #include "harness/results/record_json.hpp"
 
 namespace inferometer {
@@ -56,6 +57,8 @@ Json diagnosis_json(const Diagnosis& diagnosis, const std::vector<Finding>& find
                {"gpu_at_rest", state(diagnosis.gpu_at_rest)},
                {"gpu_after_ceilings", state(diagnosis.gpu_after_ceilings)},
                {"gpu_measured", diagnosis.gpu_measured ? examination_json(*diagnosis.gpu_measured) : Json(nullptr)},
+               {"gpu_events", diagnosis.event_cost ? event_cost_json(*diagnosis.event_cost) : Json(nullptr)},
+               {"gpu_events_absent", or_null(diagnosis.event_cost_absent)},
                {"findings", Json::array()}};
   json["program"].erase("argv");
   for (const Finding& finding : findings)

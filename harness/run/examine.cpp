@@ -31,6 +31,7 @@ Diagnosis examine_machine(int gpu_ordinal) {
   diagnosis.gpu = gpu->gpu();
   diagnosis.gpu_measured = examine(*gpu, &check_gpu_cache);
   diagnosis.gpu_after_ceilings = read_gpu_state(gpu_ordinal);
+  diagnosis.event_cost = measure_event_cost(*gpu, diagnosis.event_cost_absent);
   return diagnosis;
 }
 
