@@ -1,6 +1,7 @@
 // What the cost model says, against kernels and steps of a decoder that were measured on an H200.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -136,14 +137,14 @@ TEST_CASE("serving cost: attention of single tokens costs what was measured, wit
   }
 }
 
-TEST_CASE("serving cost: steps of the decoder cost what was measured, within 12 %; the notes give each",
+TEST_CASE("serving cost: steps of the decoder cost what was measured, within 10 %, prompts 20 %; the notes give each",
           "[serving][cost][results]") {
   const std::string notes = read_text(std::string(INFEROMETER_SOURCE_DIR) + "/results/notes/serving.md");
   const auto check = [&](std::int64_t weight_bits, std::int64_t kv_bits, const std::string& step, double modelled_us,
-                         double measured_us, const std::string& source) {
+                         double measured_us, const std::string& source, double limit = 0.1) {
     const std::string line = line_of(weight_bits, kv_bits, step, modelled_us, measured_us, source);
     INFO(line);
-    CHECK(std::abs(modelled_us / measured_us - 1) < 0.12);
+    CHECK(std::abs(modelled_us / measured_us - 1) < limit);
     CHECK(notes.find(line) != std::string::npos);
   };
   struct Queued {
@@ -157,6 +158,8 @@ TEST_CASE("serving cost: steps of the decoder cost what was measured, within 12 
     check(q.weight_bits, 16, std::to_string(q.rows) + " x " + std::to_string(q.context) + ", queued",
           step_us(q.weight_bits, 16, q.rows, 1, q.context, false), q.us, "99525a0");
 
+  const std::map<std::string, std::string> kinds{
+      {"cuda.paged", "queued"}, {"cuda.contiguous", "contiguous"}, {"cuda.recompute", "all its tokens"}};
   for (const Json& row : published_rows("generation")) {
     const Json& problem = row.at("problem");
     if (problem.at("model") != "llama3_8b" || row.at("status") != "ok") continue;
@@ -166,11 +169,11 @@ TEST_CASE("serving cost: steps of the decoder cost what was measured, within 12 
     const std::int64_t length =
         problem.at("prompt_tokens").get<std::int64_t>() + problem.at("new_tokens").get<std::int64_t>();
     const double measured_us = row.at("metrics").at("token_at_last_ns").get<double>() / 1e3;
-    // The sequence again for each token, not as a graph, and the host waits for each.
+    // cuda.recompute: the sequence again for each token, not as a graph, and the host waits for each.
+    const std::string kind = kinds.at(row.at("variant"));
     const bool whole = row.at("variant") == "cuda.recompute";
-    check(weight_bits, kv_bits,
-          std::to_string(rows) + " x " + std::to_string(length) + (whole ? ", all its tokens" : ", queued"),
+    check(weight_bits, kv_bits, std::to_string(rows) + " x " + std::to_string(length) + ", " + kind,
           step_us(weight_bits, kv_bits, rows, whole ? length : 1, whole ? 0 : length, whole), measured_us,
-          "h200/generation.json");
+          "h200/generation.json", whole ? 0.2 : 0.1);
   }
 }
