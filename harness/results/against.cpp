@@ -30,6 +30,7 @@ IsolatedTiming combined(const IsolatedTiming& a, const IsolatedTiming& b) {
   both.p95_ns = std::max(a.p95_ns, b.p95_ns);
   both.min_ns = std::min(a.min_ns, b.min_ns);
   both.mad_ns = mean(a.mad_ns, b.mad_ns);
+  if (a.sm_mhz_median && b.sm_mhz_median) both.sm_mhz_median = mean(*a.sm_mhz_median, *b.sm_mhz_median);
   if (const auto width = half_width(a, b)) {
     both.ci_low_ns = both.median_ns - *width;
     both.ci_high_ns = both.median_ns + *width;

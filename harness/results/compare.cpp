@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "harness/operator/registry.hpp"
+#include "harness/results/compare_clocks.hpp"
 #include "harness/results/record_json.hpp"
 #include "harness/results/results_file.hpp"
 #include "harness/results/shown_fields.hpp"
@@ -181,6 +182,9 @@ void compare_times(ComparedRow& row, double threshold, double noise) {
   row.ratio_low = *row.ratio * std::exp(-width);
   row.ratio_high = *row.ratio * std::exp(width);
   row.verdict = verdict_of(*row.ratio_low, *row.ratio_high, threshold);
+  if (amortized) return;
+  row.clock_doubt = clock_doubt(base, now, *row.ratio_low, *row.ratio_high, threshold);
+  if (!row.clock_doubt.empty()) row.verdict = Verdict::noisy;
 }
 
 }  // namespace
@@ -213,8 +217,9 @@ ComparedRow compare_records(const Record& base, const Record& now, double thresh
     row.reason = joined({now_suspicion, now_interruption});
   } else if (same_cache(*base.timing, *now.timing)) {
     compare_times(row, threshold, noise);
-    row.reason = joined({no_interval("the base row", *base.timing), no_interval("the new row", *now.timing),
-                         base_suspicion, now_suspicion, interruption("the base row", base), now_interruption});
+    row.reason =
+        joined({row.clock_doubt, no_interval("the base row", *base.timing), no_interval("the new row", *now.timing),
+                base_suspicion, now_suspicion, interruption("the base row", base), now_interruption});
     if (!base_suspicion.empty() || !now_suspicion.empty()) row.verdict = Verdict::noisy;
   } else {
     row.reason = "measured with another state of the cache, or other rests";

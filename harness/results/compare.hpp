@@ -15,7 +15,7 @@ enum class Verdict : std::uint8_t {
   slower,
   faster,
   same,
-  noisy,       // the interval reaches over a threshold, or there is none, or a time is suspect: it could be either
+  noisy,       // the interval reaches over a threshold, or there is none; a time is suspect; it may be the clock
   failed,      // has no time in the new file
   missing,     // is in the base file only
   added,       // is in the new file only, or had no time in the base file
@@ -33,7 +33,8 @@ struct ComparedRow {
   std::optional<double> ratio;
   std::optional<double> ratio_low;
   std::optional<double> ratio_high;
-  std::string reason;  // why it failed or has no interval, and whose time is suspect or was interrupted
+  std::string clock_doubt;  // why the difference may be the clock's (compare_clocks.hpp); empty: it is not
+  std::string reason;       // why it failed or has no interval, and whose time is suspect or was interrupted
 };
 
 // What measured a file; empty where the file does not say.

@@ -89,6 +89,16 @@ std::string counts(const Comparison& comparison) {
   return (text.empty() ? "no rows" : text) + "\n";
 }
 
+// What to do where the clock may have made a difference; empty where it did not.
+std::string clock_advice(const Comparison& comparison) {
+  const auto count = std::count_if(comparison.rows.begin(), comparison.rows.end(),
+                                   [](const ComparedRow& row) { return !row.clock_doubt.empty(); });
+  if (count == 0) return {};
+  return "The clock or the power limit may explain " + std::to_string(count) +
+         (count == 1 ? " noisy row" : " noisy rows") +
+         ": rest the card before each row ('rest_seconds'), or measure both kernels in turn ('run --against').\n";
+}
+
 // Empty where no row that was compared was interrupted on either side.
 std::string advice(const Comparison& comparison) {
   const auto disturbed = [](const ComparedRow& row) {
@@ -137,8 +147,9 @@ std::string comparison_text(const Comparison& comparison, const CompareText& how
     }
   }
   text += counts(comparison);
-  const std::string last = advice(comparison);
-  return last.empty() ? text : text + (how.markdown ? "\n" : "") + last;
+  for (const std::string& sentence : {clock_advice(comparison), advice(comparison)})
+    if (!sentence.empty()) text += (how.markdown ? "\n" : "") + sentence;
+  return text;
 }
 
 }  // namespace inferometer

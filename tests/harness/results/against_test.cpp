@@ -86,6 +86,9 @@ TEST_CASE("against: two measurements make one, whose interval holds the drift be
   // Half the drift is 50; the own errors, 10 and 11, give hypot(20, 22) / 4 = 7.4 for the mean.
   CHECK(*timing.ci_high_ns - timing.median_ns == Approx(std::hypot(50, 7.433)).epsilon(1e-3));
   CHECK(*timing.ci_low_ns < 1000);
+  Record slow_clock = timed(row, 1100);
+  slow_clock.timing->isolated.sm_mhz_median = 1655;
+  CHECK(*combined(timed(row, 1000), slow_clock).timing->isolated.sm_mhz_median == Approx(1705));  // 1755 and 1655
   Record failed = row_record(row, Status::incorrect, "wrong");
   CHECK(combined(timed(row, 1000), failed).status == Status::incorrect);
   CHECK(combined(failed, timed(row, 1000)).status == Status::incorrect);

@@ -50,6 +50,15 @@ Json results(const std::vector<Record>& records, double noise = 0) {
   return json;
 }
 
+// Medians of launches at a clock; in a row where `in_a_row` is not 0.
+Record at_clock(double ns, double mhz, double in_a_row = 0, std::vector<std::string> flags = {}) {
+  Record record = timed(1, ns);
+  record.timing->isolated.sm_mhz_median = mhz;
+  record.timing->isolated.flags = std::move(flags);
+  if (in_a_row > 0) record.timing->amortized = AmortizedTiming{.launches = 100, .mean_ns = in_a_row, .input_sets = 4};
+  return record;
+}
+
 Verdict one_verdict(const Record& base, const Record& now, double noise = 0) {
   const Comparison comparison = compare_results(results({base}, noise), results({now}), 0.05);
   REQUIRE(comparison.rows.size() == 1);
@@ -280,6 +289,63 @@ TEST_CASE("compare: amortised headlines are compared with each other, else the i
   row = compare_results(results({base}), results({timed(1, 100)}), 0.05).rows.at(0);
   CHECK(row.estimator == "isolated");
   CHECK(*row.ratio == Approx(1.0));
+}
+
+TEST_CASE("compare: a difference no larger than that of the clocks is noisy", "[results][compare]") {
+  CHECK(one_verdict(at_clock(100, 1960), at_clock(112, 1750)) == Verdict::noisy);
+  CHECK(one_verdict(at_clock(112, 1750), at_clock(100, 1960)) == Verdict::noisy);
+  CHECK(one_verdict(at_clock(100, 1960), at_clock(112, 1530)) == Verdict::noisy);  // less than the clocks would allow
+  CHECK(one_verdict(at_clock(100, 1960), at_clock(115, 1750)) == Verdict::noisy);  // more, within the threshold
+  CHECK(one_verdict(at_clock(115, 1750), at_clock(100, 1960)) == Verdict::noisy);
+  // Beyond what the clocks explain by more than the threshold, or against it, it is the kernel's.
+  CHECK(one_verdict(at_clock(100, 1960), at_clock(120, 1750)) == Verdict::slower);
+  CHECK(one_verdict(at_clock(120, 1750), at_clock(100, 1960)) == Verdict::faster);
+  CHECK(one_verdict(at_clock(100, 1750), at_clock(112, 1960)) == Verdict::slower);
+  CHECK(one_verdict(at_clock(112, 1960), at_clock(100, 1750)) == Verdict::faster);
+  CHECK(one_verdict(at_clock(100, 1960), at_clock(112, 1960)) == Verdict::slower);
+  // A kernel that does not follow the clock stays the same.
+  CHECK(one_verdict(at_clock(100, 1960), at_clock(101, 1750)) == Verdict::same);
+}
+
+TEST_CASE("compare: what clocks explain counts if launches in a row differ as well", "[results][compare]") {
+  const Record base = at_clock(100, 1960, 100);
+  CHECK(one_verdict(base, at_clock(112, 1750, 101)) == Verdict::noisy);
+  CHECK(one_verdict(base, at_clock(112, 1750, 104)) == Verdict::noisy);  // within the threshold
+  CHECK(one_verdict(base, at_clock(112, 1750, 90)) == Verdict::noisy);   // the other way
+  CHECK(one_verdict(base, at_clock(112, 1750, 108)) == Verdict::slower);
+  CHECK(one_verdict(at_clock(112, 1750, 108), base) == Verdict::faster);
+  CHECK(one_verdict(base, at_clock(112, 1960, 100)) == Verdict::slower);  // no change of clocks: no witness needed
+  Record warm = at_clock(112, 1750, 108);
+  warm.timing->amortized->cache = CacheMode::warm;
+  CHECK(one_verdict(base, warm) == Verdict::noisy);
+}
+
+TEST_CASE("compare: at the power limit launches one by one and in a row have to agree", "[results][compare]") {
+  const Record base = at_clock(100, 1960, 100);
+  const std::vector<std::string> limited{"power_limited"};
+  CHECK(one_verdict(base, at_clock(112, 1970, 100, limited)) == Verdict::noisy);
+  CHECK(one_verdict(at_clock(112, 1970, 100, limited), base) == Verdict::noisy);
+  CHECK(one_verdict(base, at_clock(112, 1970, 94, limited)) == Verdict::noisy);
+  CHECK(one_verdict(base, at_clock(112, 1970, 108, limited)) == Verdict::slower);
+  CHECK(one_verdict(at_clock(112, 1970, 108, limited), base) == Verdict::faster);
+  CHECK(one_verdict(base, at_clock(112, 1970, 0, limited)) == Verdict::slower);  // nothing but these medians
+  CHECK(one_verdict(base, at_clock(101, 1970, 120, limited)) == Verdict::same);
+}
+
+TEST_CASE("compare: a row whose difference may be the clock's says so, and what to do", "[results][compare]") {
+  const auto text = [](const Record& base, const Record& now) {
+    return comparison_text(compare_results(results({base}), results({now}), 0.05), {});
+  };
+  const Record base = at_clock(100, 1960, 100);
+  const std::string clocks = text(base, at_clock(112, 1750, 101));
+  CHECK(contains(clocks, "  clocks of 1960 and 1750 MHz, in a row 1.010\n"));
+  CHECK(
+      clocks.ends_with("1 noisy\nThe clock or the power limit may explain 1 noisy row: rest the card before each row "
+                       "('rest_seconds'), or measure both kernels in turn ('run --against').\n"));
+  CHECK(contains(text(base, at_clock(112, 1750)), "  clocks of 1960 and 1750 MHz, not measured in a row\n"));
+  CHECK(contains(text(base, at_clock(112, 1960, 99, {"power_limited"})), "  at the power limit, in a row 0.990\n"));
+  CHECK_FALSE(contains(text(base, at_clock(100, 1750, 101)), "clock"));
+  CHECK_FALSE(contains(text(base, at_clock(105.2, 1960, 100)), "clock"));  // noisy by its interval
 }
 
 TEST_CASE("compare: text that is markup stays text in Markdown", "[results][compare]") {
