@@ -10,44 +10,13 @@
 #include "reference/decoder/checkpoint_weights.hpp"
 #include "reference/decoder/cpu_decoder.hpp"
 #include "reference/decoder/seeded_weights.hpp"
-#include "tests/reference/checkpoint/checkpoint_files.hpp"
+#include "tests/reference/decoder/model_folder.hpp"
 #include "tests/support/catch.hpp"
 
 namespace inferometer::test {
 namespace {
 
-std::string config_of(const DecoderShape& s, const std::string& type, const std::string& more = "") {
-  const auto field = [](const char* key, std::int64_t value) {
-    return "\"" + std::string(key) + "\": " + std::to_string(value) + ", ";
-  };
-  return "{\"model_type\": \"" + type + "\", \"hidden_act\": \"silu\", " + field("num_hidden_layers", s.layers) +
-         field("hidden_size", s.hidden) + field("num_attention_heads", s.q_heads) +
-         field("num_key_value_heads", s.kv_heads) + field("head_dim", s.head_dim) +
-         field("intermediate_size", s.intermediate) + field("vocab_size", s.vocabulary) +
-         field("max_position_embeddings", s.max_length) + "\"rms_norm_eps\": 1e-5, \"rope_theta\": 10000.0, " + more +
-         "\"tie_word_embeddings\": " + (s.tied_head ? "true" : "false") + "}";
-}
-
 using Values = std::vector<std::uint16_t>;
-
-// The shape's seeded weights as a folder; `edit` changes tensors before they are written.
-std::string write_model(const ScratchFolder& folder, const DecoderShape& shape, const std::string& type,
-                        const std::function<void(std::vector<TestTensor>&)>& edit = {}) {
-  const SeededWeights weights(shape, 4);
-  std::vector<TestTensor> tensors;
-  for (const PlacedWeight& placed : all_weights(shape)) {
-    const WeightSize size = weight_size(shape, placed.weight);
-    Values values(static_cast<std::size_t>(size.elements()));
-    weights.read(placed, 0, size.rows, values);
-    std::vector<std::uint64_t> dims{static_cast<std::uint64_t>(size.columns)};
-    if (size.rows > 1) dims.insert(dims.begin(), static_cast<std::uint64_t>(size.rows));
-    tensors.push_back(test_tensor(weight_name(placed.weight, placed.layer), TensorType::f16, dims, values));
-  }
-  if (edit) edit(tensors);
-  write_tensors(folder / "model.safetensors", tensors);
-  write_file(folder, "config.json", config_of(shape, type));
-  return folder / "";
-}
 
 TestTensor& named(std::vector<TestTensor>& tensors, const std::string& name) {
   for (TestTensor& tensor : tensors)
@@ -64,11 +33,7 @@ std::vector<float> logits_of(const DecoderWeights& weights) {
 TEST_CASE("checkpoint: a model in files decodes as its weights do in memory, in every family",
           "[decoder][checkpoint]") {
   for (const char* type : {"llama", "mistral", "qwen2", "qwen3"}) {
-    DecoderShape shape = decoder_shape("tiny");
-    shape.name = type;
-    shape.qkv_bias = shape.name == "qwen2";
-    shape.qk_norm = shape.name == "qwen3";
-    shape.tied_head = shape.name == "qwen3";
+    const DecoderShape shape = tiny_of_family(type);
     const ScratchFolder folder;
     const CheckpointWeights weights(write_model(folder, shape, type));
     CHECK(weights.shape() == shape);
