@@ -156,6 +156,9 @@ int claims(const Typed& typed) {
       typed.claims.empty() ? (fs::path(project_folder()) / "experiments" / "claims.json").string() : typed.claims;
   if (!typed.output.empty()) check_output(typed, path);
   if (typed.demonstrations) return show_demonstrations(typed);
+  if (std::error_code unreadable; typed.claims.empty() && !fs::exists(path, unreadable))
+    throw ConfigError("claims: the list of claims is not at " + path +
+                      ", so this is not the project's folder: start ./inferometer there, or name a list with --claims");
   std::vector<Claim> claims = load_claims(path);
   keep_only(claims, typed.only);
   Ran ran;

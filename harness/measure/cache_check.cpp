@@ -1,5 +1,6 @@
 #include "harness/measure/cache_check.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -9,9 +10,8 @@
 namespace inferometer {
 namespace {
 
-constexpr int kSets = 5;  // of half the cache each: more than twice the cache
+constexpr std::size_t kMostReadBytes = std::size_t{32} << 20;  // of a larger cache a part tells as much, and sooner
 constexpr std::size_t kAlignment = 4096;
-constexpr MeasureConfig kConfig{.min_samples = 30, .max_samples = 200, .max_seconds = 0.8, .relative_ci = 0.01};
 
 std::shared_ptr<void> buffer_on(Device& device, std::size_t bytes) {
   std::shared_ptr<void> buffer(device.allocate(bytes), [&device](void* memory) { device.release(memory); });
@@ -21,22 +21,28 @@ std::shared_ptr<void> buffer_on(Device& device, std::size_t bytes) {
 
 }  // namespace
 
-CacheCheck check_cache(Device& device, const BufferRead& read) {
+CacheCheck check_cache(Device& device, const CacheCheckEffort& effort, const BufferRead& read) {
   CacheCheck check;
-  check.read_bytes = device.cache_bytes() / 2 / kAlignment * kAlignment;
-  check.input_sets = kSets;
+  check.read_bytes = std::min(device.cache_bytes() / 2, kMostReadBytes) / kAlignment * kAlignment;
+  check.input_sets = static_cast<int>(2 * device.cache_bytes() / check.read_bytes) + 1;
+  const auto sets = static_cast<std::size_t>(check.input_sets);
   std::vector<std::shared_ptr<void>> buffers;
-  buffers.reserve(kSets);
-  for (int set = 0; set < kSets; ++set) buffers.push_back(buffer_on(device, check.read_bytes));
-  device.synchronize();
+  buffers.reserve(sets);
+  const auto make = [&](std::size_t count) {
+    while (buffers.size() < count) buffers.push_back(buffer_on(device, check.read_bytes));
+    device.synchronize();
+    return static_cast<int>(count);
+  };
+  make(1);  // the others where there is time to rotate over them
   const Device::Run run = [&](int set, const Launch& launch) {
     read(buffers[static_cast<std::size_t>(set)].get(), check.read_bytes, launch);
   };
   const auto amortized_ns = [](const Timing& timing) {
     return timing.amortized ? std::optional(timing.amortized->mean_ns) : std::nullopt;
   };
-  MeasureConfig config = kConfig;
-  const Timing cold = device.time(run, kSets, config);
+  MeasureConfig config{
+      .min_samples = 30, .max_samples = effort.max_samples, .max_seconds = effort.max_seconds, .relative_ci = 0.01};
+  const Timing cold = device.time(run, {.count = check.input_sets, .make = [&] { return make(sets); }}, config, 0);
   config.cache = CacheMode::warm;
   const Timing warm = device.time(run, 1, config);
   check.cold_ns = cold.isolated.median_ns;
@@ -46,14 +52,14 @@ CacheCheck check_cache(Device& device, const BufferRead& read) {
   return check;
 }
 
-CacheCheck check_cpu_cache(Device& host) {
-  return check_cache(host, [](const void* buffer, std::size_t bytes, const Launch& launch) {
+CacheCheck check_cpu_cache(Device& host, const CacheCheckEffort& effort) {
+  return check_cache(host, effort, [](const void* buffer, std::size_t bytes, const Launch& launch) {
     read_lines({static_cast<const std::byte*>(buffer), bytes}, launch.threads);
   });
 }
 
 #ifndef INFEROMETER_WITH_CUDA
-CacheCheck check_gpu_cache(Device& /*gpu*/) {
+CacheCheck check_gpu_cache(Device& /*gpu*/, const CacheCheckEffort& /*effort*/) {
   throw std::logic_error("check_gpu_cache: this build has no CUDA, and so no GPU to check");
 }
 #endif

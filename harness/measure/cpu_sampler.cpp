@@ -3,10 +3,10 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <span>
 #include <vector>
 
 #include "harness/measure/cpu_ceilings.hpp"
+#include "harness/measure/interruption.hpp"
 #include "harness/measure/rest.hpp"
 #include "harness/measure/statistics.hpp"
 #include "harness/measure/stopping.hpp"
@@ -19,10 +19,6 @@ constexpr double kWarmUpSeconds = 0.05;
 constexpr int kMostTurns = 1 << 20;
 constexpr double kBlockNs = 1e6;  // of launches between two clock reads: a read costs tens of nanoseconds
 constexpr double kNsPerSecond = 1e9;
-// A sample is interrupted when a thread lost its processor in it and it took longer than the fastest by this share: in
-// long launches short system tasks do the former without the latter.
-constexpr double kInterruptedLonger = 0.1;
-constexpr double kMostInterrupted = 0.05;  // of the samples, before the timing says so
 
 // Least step that the clock was seen to take, and so its own cost where it is finer than that.
 double clock_step_ns() {
@@ -46,13 +42,6 @@ long preemptions() {
 // On a page of its own: as that of a launch, its code is in no cache after a clearing.
 [[gnu::noinline, gnu::aligned(4096)]] void do_nothing(int /*set*/, const Launch& /*launch*/) { asm volatile(""); }
 
-bool was_interrupted(std::span<const double> preempted_ns, const IsolatedTiming& timing) {
-  const auto interrupted = std::count_if(preempted_ns.begin(), preempted_ns.end(), [&](double sample) {
-    return sample > (1 + kInterruptedLonger) * timing.min_ns;
-  });
-  return static_cast<double>(interrupted) > kMostInterrupted * timing.samples;
-}
-
 }  // namespace
 
 Timing CpuSampler::time(const Device::Run& run, const InputSets& sets, const MeasureConfig& config,
@@ -60,10 +49,10 @@ Timing CpuSampler::time(const Device::Run& run, const InputSets& sets, const Mea
   const bool launched_long = launched_seconds > kLongLaunchSeconds;
   if (!launched_long) warm_up(run, config);
   Timing timing;
-  timing.isolated = isolated(run, config);
+  timing.isolated = isolated(run, config, launched_seconds);
   if (launched_long && needed_warm_up(timing.isolated)) {
     warm_up(run, config);
-    timing.isolated = isolated(run, config);
+    timing.isolated = isolated(run, config, launched_seconds);
   }
   timing.amortized =
       amortized(run, config, config.cache == CacheMode::cold ? sets : InputSets{}, timing.isolated.median_ns);
@@ -86,7 +75,7 @@ void CpuSampler::warm_up(const Device::Run& run, const MeasureConfig& config) {
   } while (watch.ns() < budget_ns);
 }
 
-IsolatedTiming CpuSampler::isolated(const Device::Run& run, const MeasureConfig& config) {
+IsolatedTiming CpuSampler::isolated(const Device::Run& run, const MeasureConfig& config, double launched_seconds) {
   MeasureConfig share = config;
   share.max_seconds *= kIsolatedShare;
   StoppingRule rule(share);
@@ -108,7 +97,7 @@ IsolatedTiming CpuSampler::isolated(const Device::Run& run, const MeasureConfig&
   }
   IsolatedTiming timing = summarize(samples, verdict, config.cache);
   timing.rest_seconds = config.rest_seconds;
-  if (was_interrupted(preempted, timing)) timing.flags.emplace_back("interrupted");
+  if (is_interrupted(preempted, timing, launched_seconds * kNsPerSecond)) timing.flags.emplace_back("interrupted");
   return timing;
 }
 
@@ -147,7 +136,7 @@ double CpuSampler::empty_launch_ns(CacheMode cache) {
   if (known != empty_launch_ns_.end()) return known->second;
   const MeasureConfig warm{.cache = cache, .min_samples = 30, .max_samples = 100, .max_seconds = 0.2};
   const MeasureConfig cold{.cache = cache, .min_samples = 12, .max_samples = 12, .max_seconds = 10};
-  return empty_launch_ns_[cache] = isolated(&do_nothing, cache == CacheMode::warm ? warm : cold).p95_ns;
+  return empty_launch_ns_[cache] = isolated(&do_nothing, cache == CacheMode::warm ? warm : cold, 0).p95_ns;
 }
 
 Noise CpuSampler::measure_noise() {
@@ -160,7 +149,7 @@ Noise CpuSampler::measure_noise() {
   std::vector<double> medians(kRepeats);
   for (double& one : medians) {
     warm_up(arithmetic, config);
-    one = isolated(arithmetic, config).median_ns;
+    one = isolated(arithmetic, config, 0).median_ns;
   }
   std::sort(medians.begin(), medians.end());
   return {.repeat_ratio = (medians.back() - medians.front()) / median(medians),

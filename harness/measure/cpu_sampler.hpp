@@ -23,7 +23,7 @@ class CpuSampler {
 
  private:
   void warm_up(const Device::Run& run, const MeasureConfig& config);
-  IsolatedTiming isolated(const Device::Run& run, const MeasureConfig& config);
+  IsolatedTiming isolated(const Device::Run& run, const MeasureConfig& config, double launched_seconds);
   std::optional<AmortizedTiming> amortized(const Device::Run& run, const MeasureConfig& config, const InputSets& sets,
                                            double launch_ns);
   double empty_launch_ns(CacheMode cache);

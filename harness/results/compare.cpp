@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "harness/operator/registry.hpp"
+#include "harness/results/cache_warnings.hpp"
 #include "harness/results/compare_clocks.hpp"
 #include "harness/results/record_json.hpp"
 #include "harness/results/results_file.hpp"
@@ -231,6 +232,9 @@ Comparison compare_results(const Json& base, const Json& now, double threshold) 
   require_results(base);
   require_results(now);
   Comparison comparison;
+  for (const auto& [file, results] : {std::pair("base", &base), std::pair("new", &now)})
+    for (const std::string& warning : cache_warnings(*results))
+      comparison.warnings.push_back(std::string("in the ") + file + " file, " + warning);
   comparison.base = program_of(base);
   comparison.now = program_of(now);
   comparison.threshold = threshold;

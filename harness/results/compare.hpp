@@ -47,6 +47,7 @@ struct Comparison {
   // Why the files say nothing of each other: another device, other clocks, times of another cache state. Empty if they
   // do.
   std::vector<std::string> obstacles;
+  std::vector<std::string> warnings;  // whose cold rows are not cold
   ComparedProgram base;
   ComparedProgram now;
   std::vector<std::string> host_differences;  // why rows have the verdict other_host

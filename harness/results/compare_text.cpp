@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <vector>
 
 #include "harness/results/aligned.hpp"
@@ -63,6 +64,27 @@ Cells cells_of(const ComparedRow& row, const std::vector<std::string>& varying) 
           row.reason};
 }
 
+// Takes reasons that several lines share out of them: each once, with how many rows it stands for, and its number in
+// the lines.
+std::vector<std::string> shared_reasons(std::vector<Cells>& lines) {
+  std::map<std::string, int> counts;
+  for (const Cells& line : lines)
+    if (!line.back().empty()) ++counts[line.back()];
+  std::vector<std::string> shared;
+  std::map<std::string, std::string> numbers;
+  for (Cells& line : lines) {
+    const auto count = counts.find(line.back());
+    if (count == counts.end() || count->second < 2) continue;
+    std::string& number = numbers[line.back()];
+    if (number.empty()) {
+      number = "(" + std::to_string(numbers.size()) + ")";
+      shared.push_back(number + " " + line.back() + " (" + std::to_string(count->second) + " rows)");
+    }
+    line.back() = number;
+  }
+  return shared;
+}
+
 // "Base: commit 0123456789; new: commit 9876543210; their kernels differ: kernels_sha256 012345678901 and
 // 109876543210."
 std::string programs(const ComparedProgram& base, const ComparedProgram& now) {
@@ -121,6 +143,7 @@ std::string comparison_text(const Comparison& comparison, const CompareText& how
   text += programs(comparison.base, comparison.now);
   for (const std::string& difference : comparison.host_differences)
     text += "Rows on the CPU are not compared: " + difference + ".\n";
+  for (const std::string& warning : comparison.warnings) text += "Warning: " + warning + ".\n";
   if (how.markdown) text += "\n";
 
   std::vector<const Fields*> problems;
@@ -133,6 +156,7 @@ std::string comparison_text(const Comparison& comparison, const CompareText& how
   for (const Verdict verdict : kOrder)
     for (const ComparedRow& row : comparison.rows)
       if (row.verdict == verdict && (how.all_rows || !said_in_counts(row))) lines.push_back(cells_of(row, varying));
+  const std::vector<std::string> shared = shared_reasons(lines);
   if (!lines.empty()) {
     if (how.markdown) {
       text += markdown_table_header(header);
@@ -146,6 +170,7 @@ std::string comparison_text(const Comparison& comparison, const CompareText& how
       text += aligned(lines);
     }
   }
+  for (const std::string& reason : shared) text += how.markdown ? markdown_cell(reason) + "\n\n" : reason + "\n";
   text += counts(comparison);
   for (const std::string& sentence : {clock_advice(comparison), advice(comparison)})
     if (!sentence.empty()) text += (how.markdown ? "\n" : "") + sentence;

@@ -8,12 +8,9 @@
 namespace inferometer {
 namespace {
 
-constexpr double kLoud = 0.02;             // repeats that differ by more hide most optimisations
 constexpr double kWorthless = 0.1;         // hides what people choose between: block sizes, bit widths, libraries
 constexpr double kBusyLoad = 0.5;          // processes that want a processor, before we do
 constexpr int kHotCelsius = 85;            // data-centre cards slow down from about 87 on
-constexpr double kCeilingError = 1.1;      // a read this far above what memory delivers came from the cache
-constexpr double kWarmGain = 1.1;          // a warm read less than this faster than a cold one tells nothing
 constexpr double kCopyError = 0.05;        // the ceilings are good to this much: a copy may look faster by it
 constexpr double kMemsetInflation = 0.02;  // below this the two ways to clear are the same
 
@@ -23,12 +20,15 @@ class Findings {
   void advise(std::string topic, std::string sentence) { add(Severity::advice, std::move(topic), std::move(sentence)); }
   void fault(std::string topic, std::string sentence) { add(Severity::fault, std::move(topic), std::move(sentence)); }
   void add(Finding finding) { all_.push_back(std::move(finding)); }
+  void of(std::string device) { device_ = std::move(device); }  // of those that follow
   std::vector<Finding> take() { return std::move(all_); }
 
  private:
   void add(Severity severity, std::string topic, std::string sentence) {
-    all_.push_back({.severity = severity, .topic = std::move(topic), .sentence = std::move(sentence)});
+    all_.push_back(
+        {.severity = severity, .topic = std::move(topic), .sentence = std::move(sentence), .device = device_});
   }
+  std::string device_;
   std::vector<Finding> all_;
 };
 
@@ -59,7 +59,7 @@ void look_at_noise(Findings& found, const std::string& device, const Noise& nois
     found.fault(device + " noise", spread +
                                        ": rows timed on this device now tell next to nothing apart; end what else "
                                        "uses it, then ask again");
-  } else if (noise.repeat_ratio > kLoud) {
+  } else if (noise.repeat_ratio > kLoudNoise) {
     found.advise(device + " noise", spread +
                                         "; smaller differences between rows mean nothing here, and compare takes "
                                         "them for noise");
@@ -68,53 +68,57 @@ void look_at_noise(Findings& found, const std::string& device, const Noise& nois
   }
 }
 
-// What the harness does wrong, unless the device is too noisy for such a charge.
-void charge(Findings& found, std::string topic, std::string sentence, const Noise& noise) {
-  if (noise.repeat_ratio <= kLoud) return found.fault(std::move(topic), std::move(sentence));
+// What the harness does wrong, unless the device was too noisy for such a charge.
+void charge(Findings& found, std::string topic, std::string sentence, CacheVerdict verdict) {
+  if (verdict == CacheVerdict::fails) return found.fault(std::move(topic), std::move(sentence));
   found.advise(std::move(topic), sentence + ", or other programs disturbed the check: repeat it on an idle machine");
-}
-
-// Rate of a read as a multiple of what memory delivers. What a launch costs without any work is no part of the read.
-double over_memory(const CacheCheck& check, double ns, double overhead_ns, double memory_bytes_per_s) {
-  const double seconds = std::max(ns - overhead_ns, 1.0) * 1e-9;
-  return static_cast<double>(check.read_bytes) / seconds / memory_bytes_per_s;
 }
 
 void look_at_cache(Findings& found, const std::string& device, const Examination& measured) {
   const std::string clear = device + " cache clear";
   const std::string rotation = device + " rotation";
-  if (!measured.cache) return found.advise(clear, "not checked: " + measured.cache_absent);
+  const CacheVerdicts verdicts = judge_cache(measured);
+  if (verdicts.clear == CacheVerdict::unchecked)
+    return found.advise(clear, "not checked: " + (measured.cache ? std::string("the rate of memory is not known")
+                                                                 : measured.cache_absent));
   const CacheCheck& check = *measured.cache;
-  const double memory = measured.ceilings.read_bytes_per_s.value_or(0);
-  if (memory <= 0) return found.advise(clear, "not checked: the rate of memory is not known");
-  const double overhead = measured.noise.empty_launch_ns;
   const std::string size = shown_bytes(static_cast<double>(check.read_bytes));
-  const double cold = over_memory(check, check.cold_ns, overhead, memory);
-  if (cold > kCeilingError) {
-    charge(found, clear,
-           "a read of " + size + " after clearing runs at " + formatted("%.2f", cold) +
-               " times the rate of memory: part of it came from the cache, and cold rows are warmer than "
-               "they say",
-           measured.noise);
-  } else if (check.cold_ns < kWarmGain * check.warm_ns) {
-    found.advise(clear, "a read of " + size + " takes " + shown_time(check.cold_ns) + " after clearing and " +
-                            shown_time(check.warm_ns) + " without: too near each other to tell whether clearing works");
-  } else {
+  if (verdicts.clear == CacheVerdict::works) {
     found.good(clear, "a read of " + size + " takes " + shown_time(check.cold_ns) + " after clearing, " +
                           shown_time(check.warm_ns) + " without; none of it came from the cache");
+  } else if (verdicts.clear == CacheVerdict::unclear) {
+    found.advise(clear, "a read of " + size + " takes " + shown_time(check.cold_ns) + " after clearing and " +
+                            shown_time(check.warm_ns) + " without: too near each other to tell whether clearing works");
+  } else if (!verdicts.as_warm) {
+    charge(found, clear,
+           "a read of " + size + " after clearing runs at " + formatted("%.2f", verdicts.cold_rate) +
+               " times the rate of memory: part of it came from the cache, and cold rows are warmer than they say",
+           verdicts.clear);
+  } else {
+    charge(found, clear,
+           "a read of " + size + " takes " + shown_time(check.cold_ns) + " after clearing and " +
+               shown_time(check.warm_ns) + " without, though reads that rotate over buffers show the cache faster (" +
+               shown_time(*check.rotated_ns) + ", of one " + shown_time(*check.repeated_ns) +
+               "): clearing leaves the data there, and cold rows are warmer than they say",
+           verdicts.clear);
   }
-  if (!check.rotated_ns) return found.advise(rotation, "not checked: two turns over the buffers take too long");
-  if (const double rotated = over_memory(check, *check.rotated_ns, 0, memory); rotated > kCeilingError) {
+  if (verdicts.rotation == CacheVerdict::unchecked) {
+    found.advise(rotation, "not checked: two turns over the buffers take too long");
+  } else if (verdicts.rotation == CacheVerdict::works || verdicts.rotation == CacheVerdict::unclear) {
+    const std::string times = "reads that rotate over " + std::to_string(check.input_sets) + " buffers take " +
+                              shown_time(*check.rotated_ns) + " each, reads of one " +
+                              (check.repeated_ns ? shown_time(*check.repeated_ns) : "an unknown time");
+    if (verdicts.rotation == CacheVerdict::works)
+      found.good(rotation, times);
+    else
+      found.advise(rotation, times + ": too near each other to tell whether rotation misses the cache");
+  } else {
     charge(found, rotation,
            "reads that rotate over " + std::to_string(check.input_sets) + " buffers run at " +
-               formatted("%.2f", rotated) +
-               " times the rate of memory: they find each other's data in the cache, and amortized rows "
-               "are warmer than they say",
-           measured.noise);
-  } else {
-    found.good(rotation, "reads that rotate over " + std::to_string(check.input_sets) + " buffers take " +
-                             shown_time(*check.rotated_ns) + " each, reads of one " +
-                             (check.repeated_ns ? shown_time(*check.repeated_ns) : "an unknown time"));
+               formatted("%.2f", verdicts.rotated_rate) +
+               " times the rate of memory: they find each other's data in the cache, and amortized rows are warmer "
+               "than they say",
+           verdicts.rotation);
   }
   if (!check.after_memset_ns || !check.after_reading_ns) return;
   const double inflation = *check.after_memset_ns / *check.after_reading_ns - 1;
@@ -140,12 +144,13 @@ void look_at_ceilings(Findings& found, const std::string& device, const Ceilings
   }
 }
 
-void look_at_gpu_state(Findings& found, const Diagnosis& diagnosis) {
-  if (!diagnosis.gpu_at_rest)
+void look_at_gpu_state(Findings& found, const std::optional<GpuState>& at_rest,
+                       const std::optional<GpuState>& after_ceilings) {
+  if (!at_rest)
     return found.advise("GPU state",
                         "libnvidia-ml.so.1 cannot be used: clocks, power, heat and other programs on the "
                         "GPU are not known; it comes with the driver");
-  const GpuState& rest = *diagnosis.gpu_at_rest;
+  const GpuState& rest = *at_rest;
   if (rest.persistence && !*rest.persistence) {
     found.advise("GPU persistence",
                  "off: the driver unloads between programs, and each start takes seconds more; turn "
@@ -163,15 +168,15 @@ void look_at_gpu_state(Findings& found, const Diagnosis& diagnosis) {
     found.advise("GPU heat", std::to_string(*rest.temperature_c) +
                                  " degrees C before anything ran: it will slow down; let it cool, or look at its fans");
   std::vector<std::string> limits = rest.clock_limits;
-  if (diagnosis.gpu_after_ceilings)
-    limits.insert(limits.end(), diagnosis.gpu_after_ceilings->clock_limits.begin(),
-                  diagnosis.gpu_after_ceilings->clock_limits.end());
+  if (after_ceilings)
+    limits.insert(limits.end(), after_ceilings->clock_limits.begin(), after_ceilings->clock_limits.end());
   std::sort(limits.begin(), limits.end());
   limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
   std::string text;
   for (const std::string& limit : limits) text += (text.empty() ? "" : ", ") + limit;
   if (limits.empty()) {
-    found.good("GPU clocks", "nothing held them back, at rest or after matrix products");
+    found.good("GPU clocks",
+               std::string("nothing held them back, at rest") + (after_ceilings ? " or after matrix products" : ""));
   } else {
     found.advise("GPU clocks",
                  text +
@@ -180,23 +185,37 @@ void look_at_gpu_state(Findings& found, const Diagnosis& diagnosis) {
   }
 }
 
+void look_at_device(Findings& found, const std::string& device, const Examination& measured) {
+  look_at_noise(found, device, measured.noise);
+  look_at_ceilings(found, device, measured.ceilings);
+  look_at_cache(found, device, measured);
+}
+
 }  // namespace
 
 std::vector<Finding> findings(const Diagnosis& diagnosis) {
   Findings found;
   look_at_host(found, diagnosis.host_state);
-  look_at_noise(found, "CPU", diagnosis.cpu.noise);
-  look_at_ceilings(found, "CPU", diagnosis.cpu.ceilings);
-  look_at_cache(found, "CPU", diagnosis.cpu);
+  look_at_device(found, "CPU", diagnosis.cpu);
   if (!diagnosis.gpu_measured) {
     found.advise("GPU", diagnosis.gpu_absent + "; CUDA variants are unsupported, CPU variants run");
     return found.take();
   }
-  look_at_gpu_state(found, diagnosis);
-  look_at_noise(found, "GPU", diagnosis.gpu_measured->noise);
+  look_at_gpu_state(found, diagnosis.gpu_at_rest, diagnosis.gpu_after_ceilings);
+  look_at_device(found, "GPU", *diagnosis.gpu_measured);
   found.add(event_cost_finding(diagnosis));
-  look_at_ceilings(found, "GPU", diagnosis.gpu_measured->ceilings);
-  look_at_cache(found, "GPU", *diagnosis.gpu_measured);
+  return found.take();
+}
+
+std::vector<Finding> findings(const DeviceReport& report) {
+  Findings found;
+  found.of("cpu");
+  look_at_host(found, report.at_start.host);
+  for (const ExaminedDevice& one : examined_devices(report)) {
+    found.of(one.device);
+    if (one.is_gpu) look_at_gpu_state(found, report.at_start.gpu, report.gpu_after_ceilings);
+    look_at_device(found, one.is_gpu ? "GPU" : "CPU", one.measured);
+  }
   return found.take();
 }
 

@@ -6,22 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "harness/measure/cache_check.hpp"
 #include "harness/measure/event_cost.hpp"
 #include "harness/measure/gpu_state.hpp"
 #include "harness/measure/host_state.hpp"
 #include "harness/results/environment.hpp"
+#include "harness/results/examination.hpp"
 #include "harness/results/json.hpp"
 
 namespace inferometer {
-
-// The harness measured on one device.
-struct Examination {
-  Noise noise;
-  Ceilings ceilings;
-  std::optional<CacheCheck> cache;
-  std::string cache_absent;  // why it was not checked
-};
 
 struct Diagnosis {
   HostInfo host;
@@ -45,16 +37,20 @@ enum class Severity : std::uint8_t {
 
 struct Finding {
   Severity severity = Severity::good;
-  std::string topic;     // "GPU cache clear"
-  std::string sentence;  // what was found, and what to do
+  std::string topic;        // "GPU cache clear"
+  std::string sentence;     // what was found, and what to do
+  std::string device = {};  // of a run, which may have several GPUs: "cpu" or a uuid
 };
 
 std::vector<Finding> findings(const Diagnosis& diagnosis);
+std::vector<Finding> findings(const DeviceReport& report);  // of what a run measured
 
 // 1 with a fault among them, else 0.
 int exit_code(const std::vector<Finding>& findings);
 
 std::string_view severity_name(Severity severity);
+
+Json findings_json(const std::vector<Finding>& findings);
 
 // {"schema": "inferometer.doctor/1", "program": ..., "host": ..., "gpu": ..., "findings": [...]}
 Json diagnosis_json(const Diagnosis& diagnosis, const std::vector<Finding>& findings);

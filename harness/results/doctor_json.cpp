@@ -4,36 +4,16 @@
 #include "harness/results/record_json.hpp"
 
 namespace inferometer {
-namespace {
-
-Json cache_json(const CacheCheck& check) {
-  return {{"read_bytes", check.read_bytes},
-          {"cold_ns", check.cold_ns},
-          {"warm_ns", check.warm_ns},
-          {"input_sets", check.input_sets},
-          {"rotated_ns", or_null(check.rotated_ns)},
-          {"repeated_ns", or_null(check.repeated_ns)},
-          {"after_reading_ns", or_null(check.after_reading_ns)},
-          {"after_memset_ns", or_null(check.after_memset_ns)}};
+Json findings_json(const std::vector<Finding>& findings) {
+  Json json = Json::array();
+  for (const Finding& finding : findings) {
+    Json one = finding.device.empty() ? Json::object() : Json{{"device", finding.device}};
+    one.update(
+        {{"severity", severity_name(finding.severity)}, {"topic", finding.topic}, {"sentence", finding.sentence}});
+    json.push_back(std::move(one));
+  }
+  return json;
 }
-
-Json examination_json(const Examination& measured) {
-  const Ceilings& ceilings = measured.ceilings;
-  return {{"noise",
-           {{"repeat_ratio", measured.noise.repeat_ratio},
-            {"event_resolution_ns", measured.noise.event_resolution_ns},
-            {"empty_launch_ns", measured.noise.empty_launch_ns}}},
-          {"ceilings",
-           {{"read_bytes_per_s", or_null(ceilings.read_bytes_per_s)},
-            {"copy_bytes_per_s", or_null(ceilings.copy_bytes_per_s)},
-            {"f16_flops_per_s", or_null(ceilings.f16_flops_per_s)},
-            {"f32_flops_per_s", or_null(ceilings.f32_flops_per_s)},
-            {"int8_ops_per_s", or_null(ceilings.int8_ops_per_s)}}},
-          {"cache", measured.cache ? cache_json(*measured.cache) : Json(nullptr)},
-          {"cache_absent", or_null(measured.cache_absent)}};
-}
-
-}  // namespace
 
 Json diagnosis_json(const Diagnosis& diagnosis, const std::vector<Finding>& findings) {
   DeviceReport devices;
@@ -59,11 +39,8 @@ Json diagnosis_json(const Diagnosis& diagnosis, const std::vector<Finding>& find
                {"gpu_measured", diagnosis.gpu_measured ? examination_json(*diagnosis.gpu_measured) : Json(nullptr)},
                {"gpu_events", diagnosis.event_cost ? event_cost_json(*diagnosis.event_cost) : Json(nullptr)},
                {"gpu_events_absent", or_null(diagnosis.event_cost_absent)},
-               {"findings", Json::array()}};
+               {"findings", findings_json(findings)}};
   json["program"].erase("argv");
-  for (const Finding& finding : findings)
-    json["findings"].push_back(
-        {{"severity", severity_name(finding.severity)}, {"topic", finding.topic}, {"sentence", finding.sentence}});
   null_non_finite(json);
   return json;
 }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <ctime>
 #include <fstream>
+#include <utility>
 
 namespace inferometer {
 namespace {
@@ -27,6 +28,20 @@ std::string value_in_file(const char* path, const std::string& key, char separat
 }
 
 }  // namespace
+
+std::vector<ExaminedDevice> examined_devices(const DeviceReport& report) {
+  std::vector<ExaminedDevice> devices;
+  const auto add = [&](std::string device, bool is_gpu, const Noise& noise, const Ceilings& ceilings,
+                       const CheckedCache& cache) {
+    devices.push_back(
+        {.device = std::move(device),
+         .is_gpu = is_gpu,
+         .measured = {.noise = noise, .ceilings = ceilings, .cache = cache.check, .cache_absent = cache.absent}});
+  };
+  if (report.cpu_noise) add("cpu", false, *report.cpu_noise, report.cpu_ceilings, report.cpu_cache);
+  if (report.gpu) add(report.gpu->uuid, true, report.noise, report.gpu_ceilings, report.gpu_cache);
+  return devices;
+}
 
 HostInfo read_host_info() {
   HostInfo host;

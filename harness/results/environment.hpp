@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/measure/device.hpp"
 #include "harness/measure/gpu_state.hpp"
 #include "harness/measure/host_state.hpp"
+#include "harness/results/examination.hpp"
 
 namespace inferometer {
 
@@ -15,6 +17,12 @@ namespace inferometer {
 struct MachineState {
   HostState host;
   std::optional<GpuState> gpu;  // where the sweep has GPU rows and the driver tells
+};
+
+// Whether cold measurements are cold on a device.
+struct CheckedCache {
+  std::optional<CacheCheck> check;
+  std::string absent;  // why it was not checked
 };
 
 // Learned by the process that opens the devices, once per run.
@@ -26,7 +34,20 @@ struct DeviceReport {
   Noise noise;  // of the GPU where the sweep has GPU rows and there is one, else of the CPU
   int threads_used = 1;
   MachineState at_start;
+  std::optional<GpuState> gpu_after_ceilings;  // right after matrix products, which draw the most power
+  std::optional<Noise> cpu_noise;              // where the processors were measured
+  CheckedCache cpu_cache;
+  CheckedCache gpu_cache;
 };
+
+struct ExaminedDevice {
+  std::string device;  // as the rows name it: "cpu", or the uuid of a GPU
+  bool is_gpu = false;
+  Examination measured;
+};
+
+// Those that the run measured: the processors where rows ran on them, the GPU where there is one.
+std::vector<ExaminedDevice> examined_devices(const DeviceReport& report);
 
 struct HostInfo {
   std::string cpu_model;

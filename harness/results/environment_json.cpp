@@ -1,5 +1,8 @@
 // The environment's half of record_json.hpp.
+#include <utility>
+
 #include "harness/results/build_info.hpp"
+#include "harness/results/doctor.hpp"
 #include "harness/results/record_json.hpp"
 
 namespace inferometer {
@@ -47,6 +50,22 @@ Json noise_json(const Noise& noise) {
           {"empty_kernel_ns", noise.empty_launch_ns}};
 }
 
+Noise noise_from(const Json& json) {
+  return {.repeat_ratio = real_from(json.at("repeat_ratio")),
+          .event_resolution_ns = real_from(json.at("event_resolution_ns")),
+          .empty_launch_ns = real_from(json.at("empty_kernel_ns"))};
+}
+
+Json checked_cache_json(const CheckedCache& cache) {
+  return {{"check", cache.check ? cache_check_json(*cache.check) : Json(nullptr)}, {"absent", or_null(cache.absent)}};
+}
+
+CheckedCache checked_cache_from(const Json& json) {
+  const Json& check = json.at("check");
+  return {.check = check.is_null() ? std::nullopt : std::optional(cache_check_from_json(check)),
+          .absent = text_from(json.at("absent"))};
+}
+
 Json state_json(const MachineState& state) {
   return {{"governor", or_null(state.host.governor)},
           {"load_average", or_null(state.host.load_average)},
@@ -60,23 +79,26 @@ std::optional<T> optional_from(const Json& json, const char* name) {
   return value.is_null() ? std::nullopt : std::optional(value.get<T>());
 }
 
-MachineState state_from(const Json& json) {
-  const auto whole = [](const Json& of, const char* name) {
-    return of.at(name).is_null() ? std::nullopt : std::optional(whole_from<int>(of.at(name)));
+GpuState gpu_state_from(const Json& gpu) {
+  const auto whole = [&](const char* name) {
+    return gpu.at(name).is_null() ? std::nullopt : std::optional(whole_from<int>(gpu.at(name)));
   };
+  return {.persistence = optional_from<bool>(gpu, "persistence"),
+          .sm_mhz = whole("sm_mhz"),
+          .memory_mhz = whole("memory_mhz"),
+          .temperature_c = whole("temperature_c"),
+          .power_w = optional_real_from(gpu.at("power_w")),
+          .other_processes = whole("other_processes"),
+          .clock_limits = gpu.at("clock_limits").get<std::vector<std::string>>()};
+}
+
+MachineState state_from(const Json& json) {
   MachineState state;
   state.host = {.governor = optional_from<std::string>(json, "governor"),
                 .load_average = optional_real_from(json.at("load_average")),
                 .processor_quota = optional_real_from(json.at("processor_quota"))};
   const Json& gpu = json.at("gpu");
-  if (gpu.is_null()) return state;
-  state.gpu = GpuState{.persistence = optional_from<bool>(gpu, "persistence"),
-                       .sm_mhz = whole(gpu, "sm_mhz"),
-                       .memory_mhz = whole(gpu, "memory_mhz"),
-                       .temperature_c = whole(gpu, "temperature_c"),
-                       .power_w = optional_real_from(gpu.at("power_w")),
-                       .other_processes = whole(gpu, "other_processes"),
-                       .clock_limits = gpu.at("clock_limits").get<std::vector<std::string>>()};
+  if (!gpu.is_null()) state.gpu = gpu_state_from(gpu);
   return state;
 }
 
@@ -90,12 +112,17 @@ Json gpu_state_json(const GpuState& state) {
 }
 
 Json device_report_json(const DeviceReport& report) {
-  Json json = {{"gpu", gpu_json(report.gpu)},
-               {"gpu_absent", or_null(report.gpu_absent)},
-               {"ceilings", ceilings_json(report.gpu_ceilings, report.cpu_ceilings)},
-               {"noise", noise_json(report.noise)},
-               {"threads_used", report.threads_used},
-               {"at_start", state_json(report.at_start)}};
+  Json json = {
+      {"gpu", gpu_json(report.gpu)},
+      {"gpu_absent", or_null(report.gpu_absent)},
+      {"ceilings", ceilings_json(report.gpu_ceilings, report.cpu_ceilings)},
+      {"noise", noise_json(report.noise)},
+      {"threads_used", report.threads_used},
+      {"at_start", state_json(report.at_start)},
+      {"gpu_after_ceilings", report.gpu_after_ceilings ? gpu_state_json(*report.gpu_after_ceilings) : Json(nullptr)},
+      {"cpu_noise", report.cpu_noise ? noise_json(*report.cpu_noise) : Json(nullptr)},
+      {"cpu_cache", checked_cache_json(report.cpu_cache)},
+      {"gpu_cache", checked_cache_json(report.gpu_cache)}};
   null_non_finite(json);
   return json;
 }
@@ -103,7 +130,6 @@ Json device_report_json(const DeviceReport& report) {
 DeviceReport device_report_from_json(const Json& json) {
   const Json& ceilings = json.at("ceilings");
   const auto rate = [&](const char* name) { return optional_real_from(ceilings.at(name)); };
-  const Json& noise = json.at("noise");
   DeviceReport report;
   report.gpu = gpu_from(json.at("gpu"));
   report.gpu_absent = text_from(json.at("gpu_absent"));
@@ -117,12 +143,27 @@ DeviceReport device_report_from_json(const Json& json) {
                          .f16_flops_per_s = std::nullopt,
                          .f32_flops_per_s = rate("cpu_f32_flops_per_s"),
                          .int8_ops_per_s = std::nullopt};
-  report.noise = {.repeat_ratio = real_from(noise.at("repeat_ratio")),
-                  .event_resolution_ns = real_from(noise.at("event_resolution_ns")),
-                  .empty_launch_ns = real_from(noise.at("empty_kernel_ns"))};
+  report.noise = noise_from(json.at("noise"));
   report.threads_used = whole_from<int>(json.at("threads_used"));
   if (json.contains("at_start")) report.at_start = state_from(json.at("at_start"));  // older versions wrote none
+  if (!json.contains("cpu_noise")) return report;                                    // nor what follows
+  if (const Json& state = json.at("gpu_after_ceilings"); !state.is_null())
+    report.gpu_after_ceilings = gpu_state_from(state);
+  if (const Json& noise = json.at("cpu_noise"); !noise.is_null()) report.cpu_noise = noise_from(noise);
+  report.cpu_cache = checked_cache_from(json.at("cpu_cache"));
+  report.gpu_cache = checked_cache_from(json.at("gpu_cache"));
   return report;
+}
+
+Json examined_json(const DeviceReport& report) {
+  Json json = Json::array();
+  for (const ExaminedDevice& one : examined_devices(report)) {
+    Json device = {{"device", one.device}};
+    device.update(examination_json(one.measured));
+    json.push_back(std::move(device));
+  }
+  null_non_finite(json);
+  return json;
 }
 
 Json environment_json(const HostInfo& host, const DeviceReport& devices, const std::vector<std::string>& argv) {
@@ -146,7 +187,9 @@ Json environment_json(const HostInfo& host, const DeviceReport& devices, const s
           {"gpu", report.at("gpu")},
           {"ceilings", report.at("ceilings")},
           {"noise", report.at("noise")},
-          {"at_start", report.at("at_start")}};
+          {"at_start", report.at("at_start")},
+          {"examined", examined_json(devices)},
+          {"findings", findings_json(findings(devices))}};
 }
 
 }  // namespace inferometer

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "harness/results/cache_warnings.hpp"
 #include "harness/results/markdown_table.hpp"
 #include "harness/results/markdown_text.hpp"
 #include "harness/results/status.hpp"
@@ -49,6 +50,8 @@ std::string markdown_report(const std::vector<NamedResults>& files) {
     const ReportFile file = read_report_file(source);
     text += "## " + markdown_cell(file.question) + "\n\n";
     if (const std::string heading = heading_of(file); !heading.empty()) text += heading + "\n\n";
+    for (const std::string& warning : cache_warnings(source.json))
+      text += "**Warning:** " + markdown_cell(warning) + ".\n\n";
     for (const std::string& line : summary_lines(source.json)) text += "- " + markdown_cell(line) + "\n";
     text += "\n";
     if (!file.rows.empty())

@@ -28,6 +28,9 @@ Json gpu_state_json(const GpuState& state);
 Json device_report_json(const DeviceReport& report);
 DeviceReport device_report_from_json(const Json& json);
 
+// What was measured on each device of a run: an array.
+Json examined_json(const DeviceReport& report);
+
 // "environment" of a results file: the program is this one.
 Json environment_json(const HostInfo& host, const DeviceReport& devices, const std::vector<std::string>& argv);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/results/doctor.hpp"
 #include "harness/results/record_json.hpp"
 
 namespace inferometer {
@@ -9,6 +10,10 @@ namespace {
 
 void add_distinct(std::vector<std::string>& all, std::string text) {
   if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
+}
+
+void add_absent(Json& all, Json one) {
+  if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(std::move(one));
 }
 
 }  // namespace
@@ -38,10 +43,15 @@ void note_parts(Json& results, const Sweep& sweep, const std::vector<DeviceRepor
     results["shard"] = {
         {"index", sweep.shard->index}, {"count", sweep.shard->count}, {"sweep_rows", sweep.shard->sweep_rows}};
   if (lockable_devices(reports).size() < 2) return;
+  Json& environment = results["environment"];
   Json gpus = Json::array();
   for (const DeviceReport& report : reports)
     if (report.gpu) gpus.push_back(device_report_json(report).at("gpu"));
-  results["environment"]["gpus"] = std::move(gpus);
+  environment["gpus"] = std::move(gpus);
+  for (std::size_t i = 1; i < reports.size(); ++i) {  // the environment is that of the first
+    for (Json& examined : examined_json(reports[i])) environment["examined"].push_back(std::move(examined));
+    for (Json& finding : findings_json(findings(reports[i]))) add_absent(environment["findings"], std::move(finding));
+  }
 }
 
 }  // namespace inferometer

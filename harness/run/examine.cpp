@@ -1,17 +1,23 @@
 #include "harness/run/examine.hpp"
 
 namespace inferometer {
+CheckedCache checked_cache(Device& device, CacheCheckOf check_of, const CacheCheckEffort& effort) {
+  try {
+    return {.check = check_of(device, effort), .absent = {}};
+  } catch (const OutOfMemory& error) {
+    return {.check = std::nullopt, .absent = error.what()};
+  }
+}
+
 namespace {
 
 // Noise first, on a rested device; the ceilings end with what draws the most power.
-Examination examine(Device& device, CacheCheck (*check_cache_of)(Device&)) {
+Examination examine(Device& device, CacheCheckOf check_of) {
   Examination measured;
   measured.noise = device.measure_noise();
-  try {
-    measured.cache = check_cache_of(device);
-  } catch (const OutOfMemory& error) {
-    measured.cache_absent = error.what();
-  }
+  const CheckedCache cache = checked_cache(device, check_of, kThoroughCheck);
+  measured.cache = cache.check;
+  measured.cache_absent = cache.absent;
   measured.ceilings = device.measure_ceilings();
   return measured;
 }

@@ -225,6 +225,17 @@ void RowRunner::time(const ResolvedRow& row, Device& device, const std::vector<s
   if (record.timing->amortized)
     record.timing->amortized->cache =
         settings_.measure.cache == CacheMode::cold && rotates_out ? CacheMode::cold : CacheMode::warm;
+  note_cache(row.variant->on_gpu(), *record.timing);
+}
+
+// Flags what the check of this device's cache says of a cold time.
+void RowRunner::note_cache(bool on_gpu, Timing& timing) const {
+  if (settings_.measure.cache == CacheMode::warm) return;
+  for (const ExaminedDevice& one : examined_devices(report_)) {
+    if (one.is_gpu != on_gpu) continue;
+    for (std::string& flag : cold_flags(judge_cache(one.measured), timing.amortized.has_value()))
+      timing.isolated.flags.push_back(std::move(flag));
+  }
 }
 
 double RowRunner::check(const ResolvedRow& row, Device& device, TensorSet& set, Record& record) {

@@ -62,6 +62,7 @@ class RowRunner {
   // The measured phase: a timing, or launches for a profiler. `sets`: those of `input_sets`.
   void time(const ResolvedRow& row, Device& device, const std::vector<std::unique_ptr<TensorSet>>& sets,
             const InputSets& input_sets, double launched_seconds, Record& record) const;
+  void note_cache(bool on_gpu, Timing& timing) const;
   void add_rates(bool on_gpu, Record& record) const;
   const std::vector<ExpectedSpan>& expected(const ResolvedRow& row, const Inputs& inputs);
 

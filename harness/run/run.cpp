@@ -14,6 +14,7 @@
 
 #include "harness/operator/registry.hpp"
 #include "harness/results/compare_text.hpp"
+#include "harness/results/doctor.hpp"
 #include "harness/results/file_write.hpp"
 #include "harness/results/results_file.hpp"
 #include "harness/results/run_parts.hpp"
@@ -186,12 +187,22 @@ class Run {
       if (locks_.back().taken_by_another())
         say("another run measures on " + device + " at this moment; both spoil each other's times");
     }
+    say_faults();
     if (earlier_) {
       refuse_another_run(header_, *earlier_, journal_.path());
       journal_.continue_after(*earlier_);
     } else {
       journal_.begin(header_);
     }
+  }
+
+  // Before hours are spent on figures that do not mean what they say.
+  void say_faults() const {
+    if (options_.quiet) return;
+    for (const DeviceReport& report : reports_)
+      for (const Finding& finding : findings(report))
+        if (finding.severity == Severity::fault)
+          say("fault: " + finding.topic + " (" + finding.device + "): " + finding.sentence);
   }
 
   Json results() const {

@@ -5,6 +5,7 @@
 #include "harness/operator/registry.hpp"
 #include "harness/peer/peer_device.hpp"
 #include "harness/peer/peer_registry.hpp"
+#include "harness/run/examine.hpp"
 
 namespace inferometer {
 
@@ -21,7 +22,9 @@ SessionConfig session_config(const Sweep& sweep, std::uint64_t seed, int gpu_ord
 }
 
 Session::Session(const SessionConfig& config)
-    : measures_host_(config.cpu_rows && !config.known), host_(make_cpu_device(0)) {
+    : measures_host_(config.cpu_rows && !config.known),
+      clears_(config.row.measure.cache == CacheMode::cold),
+      host_(make_cpu_device(0)) {
   // Peers inherit it: their rows are set beside the ceilings of this GPU.
   setenv("INFEROMETER_GPU", std::to_string(config.gpu_ordinal).c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
   if (config.known) report_ = *config.known;
@@ -38,7 +41,9 @@ Session::Session(const SessionConfig& config)
   report_.gpu = gpu_ ? gpu_->gpu() : std::nullopt;
   if (gpu_ && !config.known) {
     report_.gpu_ceilings = gpu_->measure_ceilings();
+    report_.gpu_after_ceilings = read_gpu_state(config.gpu_ordinal);
     report_.noise = gpu_->measure_noise();
+    report_.gpu_cache = checked_cache(*gpu_, &check_gpu_cache, kQuickCheck);
   }
   runner_ = std::make_unique<RowRunner>(*host_, gpu_.get(), report_, config.row);
 }
@@ -46,7 +51,13 @@ Session::Session(const SessionConfig& config)
 void Session::measure_host() {
   if (!measures_host_) return;
   report_.cpu_ceilings = host_->measure_ceilings();
-  if (!gpu_) report_.noise = host_->measure_noise();
+  report_.cpu_noise = host_->measure_noise();
+  if (!gpu_) report_.noise = *report_.cpu_noise;
+  if (clears_) {
+    report_.cpu_cache = checked_cache(*host_, &check_cpu_cache, kQuickCheck);
+  } else {
+    report_.cpu_cache.absent = "the rows are measured with a warm cache, which nothing clears";
+  }
 }
 
 RowOutcome Session::run(const SweepRow& row, const PhaseCallback& phase) {

@@ -31,6 +31,7 @@ class Session {
 
  private:
   bool measures_host_;
+  bool clears_;  // the cache, before each sample
   std::unique_ptr<Device> host_;
   std::unique_ptr<Device> gpu_;
   DeviceReport report_;

@@ -42,6 +42,7 @@ expect 2 'mixed.json: was merged from parts on NVIDIA H200 and on NVIDIA A100; g
 expect 2 'give one of the two' claims --from "${published[0]}" --json --markdown
 expect 2 'take neither results nor claims' claims --demonstrations --from "${published[0]}"
 expect 2 'missing.json' claims --claims missing.json
+INFEROMETER_ROOT=$PWD expect 2 "list of claims is not at .*, so this is not the project's folder: start ./inferometer there" claims
 expect 2 'is a results file' claims --from "${published[0]}" -o "${published[1]}"
 expect 2 'is the list of claims' claims --from "${published[0]}" -o "$project/experiments/claims.json"
 expect 2 '/dev/null is no regular file' claims --from "${published[0]}" -o /dev/null

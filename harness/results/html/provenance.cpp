@@ -30,6 +30,15 @@ std::string at_start_definitions(Json state) {
   return definitions("Host, at the start", state) + definitions("GPU, at the start", gpu);
 }
 
+// What doctor would say of the devices of the run. Files of earlier versions have none.
+std::string findings_definitions(const Json& findings) {
+  Json lines = Json::object();
+  for (const Json& finding : findings)
+    lines[shown(finding.at("topic")) + " (" + shown(finding.at("device")) + ")"] =
+        shown(finding.at("severity")) + ": " + shown(finding.at("sentence"));
+  return definitions("Checks of machine and harness", lines);
+}
+
 std::string command_of(const Json& program) {
   std::string command = "./inferometer";
   for (const Json& word : program.at("argv")) command += " " + shell_quoted(shown(word));
@@ -51,6 +60,7 @@ std::string provenance_details(const NamedResults& source) {
        {std::pair{"Host", "host"}, {"GPU", "gpu"}, {"Ceilings, measured", "ceilings"}, {"Noise, measured", "noise"}})
     text += definitions(heading, environment.at(name));
   if (environment.contains("at_start")) text += at_start_definitions(environment.at("at_start"));
+  if (environment.contains("findings")) text += findings_definitions(environment.at("findings"));
   text += "</div></details>\n<details class=\"config\"><summary>Config</summary>\n";
   constexpr int kIndent = 2;
   return text + "<pre>" + html_text(source.json.at("config").dump(kIndent)) + "</pre></details>\n";

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "harness/operator/fields.hpp"
+#include "harness/results/cache_warnings.hpp"
 #include "harness/results/html/answers.hpp"
 #include "harness/results/html/provenance.hpp"
 #include "harness/results/html/row_table.hpp"
@@ -51,6 +52,8 @@ std::string failures(const ReportFile& file) {
 std::string report_section(const std::string& id, const ReportFile& file, const NamedResults& source) {
   std::string text = "<section id=\"" + id + "\">\n" + html_element("h2", "", file.question) + "\n";
   text += html_element("p", "class=\"provenance\"", file.provenance + "; " + counts(file)) + "\n";
+  for (const std::string& warning : cache_warnings(source.json))
+    text += html_element("p", "class=\"warning\"", "Warning: " + warning + ".") + "\n";
   text += answers(file, source.json) + shared_fields(file) + failures(file);
   text += "<div class=\"filter\" hidden></div>\n<div class=\"charts\"></div>\n";
   if (!file.rows.empty()) text += row_table(file);

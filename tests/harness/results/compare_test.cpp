@@ -360,3 +360,22 @@ TEST_CASE("compare: text that is markup stays text in Markdown", "[results][comp
 TEST_CASE("compare: what is no results file is refused", "[results][compare]") {
   CHECK_THROWS_AS(compare_results(Json::array(), results({}), 0.05), std::runtime_error);
 }
+
+TEST_CASE("compare: a reason that several rows share is said once, with how many rows it stands for",
+          "[results][compare]") {
+  std::vector<Record> before;
+  std::vector<Record> after;
+  for (std::int64_t batch = 1; batch <= 4; ++batch) {
+    before.push_back(timed(batch, 100));
+    after.push_back(failing(batch, Status::crashed));
+    after.back().reason = batch == 4 ? "it hung" : "no GPU was there";
+  }
+  const Comparison comparison = compare_results(results(before), results(after), 0.05);
+  const std::string text = comparison_text(comparison, {});
+  INFO(text);
+  CHECK(contains(text, "\n(1) no GPU was there (3 rows)\n"));
+  CHECK(text.find("no GPU was there") == text.rfind("no GPU was there"));
+  CHECK(contains(text, "it hung"));
+  CHECK_FALSE(contains(text, "(2)"));
+  CHECK(contains(comparison_text(comparison, {.markdown = true}), "no GPU was there (3 rows)\n\n4 failed"));
+}

@@ -144,8 +144,15 @@ TEST_CASE("environment: a device report comes back the same, with and without a 
   gpu.temperature_c = 31;
   gpu.power_w = 75.5;
   gpu.clock_limits = {"power_limited"};
+  report.gpu_after_ceilings.emplace().sm_mhz = 1755;
+  report.gpu_cache.check.emplace().rotated_ns = 3;
+  report.cpu_noise = Noise{.repeat_ratio = 0.01};
+  report.cpu_cache.absent = "too little memory";
   const Json json = device_report_json(report);
   CHECK(device_report_json(device_report_from_json(json)) == json);
+  CHECK(device_report_from_json(json).gpu_cache.check->rotated_ns == 3);
+  CHECK(device_report_from_json(json).cpu_cache.absent == "too little memory");
+  CHECK(device_report_from_json(json).gpu_after_ceilings->sm_mhz == 1755);
   CHECK(json.at("ceilings").at("gpu_read_bytes_per_s").is_null());
   CHECK(device_report_from_json(json).gpu->uuid == "GPU-1");
   const MachineState state = device_report_from_json(json).at_start;
@@ -155,8 +162,10 @@ TEST_CASE("environment: a device report comes back the same, with and without a 
   CHECK(state.gpu->temperature_c == 31);
   CHECK(state.gpu->clock_limits == std::vector<std::string>{"power_limited"});
   Json older = json;
-  older.erase("at_start");
+  for (const char* later : {"at_start", "gpu_after_ceilings", "cpu_noise", "cpu_cache", "gpu_cache"})
+    older.erase(later);
   CHECK_FALSE(device_report_from_json(older).at_start.gpu);
+  CHECK_FALSE(device_report_from_json(older).gpu_cache.check);
 }
 
 TEST_CASE("environment: this machine is described", "[results]") {

@@ -49,6 +49,9 @@ Json good_document() {
                                       .power_w = 75.5,
                                       .other_processes = 0,
                                       .clock_limits = {"power_limited"}};
+  run.devices.gpu_cache.check.emplace().input_sets = 5;
+  run.devices.cpu_noise.emplace();
+  run.devices.cpu_cache.absent = "too little memory";
   return results_json(sweep, run, {{sample_record().id, sample_record()}});
 }
 
@@ -89,6 +92,30 @@ TEST_CASE("schema: a file with every status is valid as written", "[results][sch
   CHECK(file.at("environment").at("at_start").at("load_average").is_number());  // read by the worker, brought here
 }
 
+TEST_CASE("schema: the file of a cold sweep is valid and holds what doctor finds on the processors",
+          "[results][schema][run][doctor]") {
+  const ScratchFolder folder;
+  const std::string output = folder / "r.json";
+  Sweep sweep = copy_sweep({{"cpu.right"}});
+  sweep.measure.cache = CacheMode::cold;
+  run_in_child(sweep, {.output = output, .argv = {"inferometer", "run", "a.json"}});
+  const Json file = read_json(output);
+  CHECK(schema_complaint(file) == "");
+  const Json& examined = file.at("environment").at("examined");
+  REQUIRE(examined.size() == 1);
+  INFO(examined.dump(1));
+  CHECK(examined.front().at("device") == "cpu");
+  CHECK(examined.front().at("cache").at("cold_ns").get<double>() > 0);
+  CHECK(examined.front().at("cache_clear") != "unchecked");
+  CHECK(examined.front().at("noise").at("event_resolution_ns").get<double>() > 0);
+  std::set<std::string> topics;
+  for (const Json& finding : file.at("environment").at("findings")) topics.insert(finding.at("topic"));
+  for (const char* topic : {"CPU governor", "CPU noise", "CPU memory ceiling", "CPU cache clear", "CPU rotation"}) {
+    INFO(topic);
+    CHECK(topics.contains(topic));
+  }
+}
+
 TEST_CASE("schema: a bad file fails", "[results][schema]") {
   using Change = std::function<void(Json & document, Json & row)>;
   const std::vector<std::pair<std::string, Change>> changes{
@@ -96,6 +123,9 @@ TEST_CASE("schema: a bad file fails", "[results][schema]") {
       {"an unknown key", [](Json& d, Json&) { d["comment"] = "x"; }},
       {"no environment", [](Json& d, Json&) { d.erase("environment"); }},
       {"an unknown key in the environment", [](Json& d, Json&) { d["environment"]["host"]["name"] = "x"; }},
+      {"an unknown verdict", [](Json& d, Json&) { d["environment"]["examined"][0]["cache_clear"] = "fine"; }},
+      {"a check of no device", [](Json& d, Json&) { d["environment"]["examined"][0].erase("device"); }},
+      {"an unknown severity", [](Json& d, Json&) { d["environment"]["findings"][0]["severity"] = "bad"; }},
       {"a short hash", [](Json& d, Json&) { d["config_sha256"] = "abc"; }},
       {"a local time", [](Json& d, Json&) { d["started_at"] = "29.11.2026"; }},
       {"an unknown status", [](Json&, Json& r) { r["status"] = "fine"; }},

@@ -91,3 +91,17 @@ TEST_CASE("run: a results file says what the GPU did before the first row", "[ru
   CHECK(state.at("temperature_c").get<int>() > 0);
   CHECK(state.at("other_processes").is_number_integer());
 }
+
+TEST_CASE("run: a results file says that on this GPU cold rows are cold", "[run][gpu][measure][doctor]") {
+  const ScratchFolder folder;
+  const std::string output = folder / "r.json";
+  CHECK(run_in_child(copy_sweep({{"cuda.copies"}}), {.output = output}).ended_well());
+  const Json environment = read_json(output).at("environment");
+  INFO(environment.at("examined").dump(1));
+  REQUIRE(environment.at("examined").size() == 1);
+  const Json& gpu = environment.at("examined").front();
+  CHECK(gpu.at("device") == environment.at("gpu").at("uuid"));
+  CHECK(gpu.at("cache_clear") == "works");
+  CHECK(gpu.at("cache_rotation") == "works");
+  CHECK(gpu.at("cache").at("after_memset_ns").get<double>() > 0);
+}

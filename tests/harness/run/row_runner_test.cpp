@@ -5,12 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <new>
 
 #include "harness/operator/registry.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/simulated_cache.hpp"
 #include "tests/support/test_copy.hpp"
 
 using namespace inferometer;
@@ -140,6 +142,26 @@ TEST_CASE("row: input sets together exceed twice the cache, within 64 and the me
   bench.settings.measure.cache = CacheMode::warm;
   bench.run("cuda.right", 1000);
   CHECK(bench.gpu.sets_timed == 1);
+}
+
+TEST_CASE("row: a cold time on a device whose cache is not cleared is flagged, a warm one and others are not",
+          "[run][row][doctor]") {
+  Bench bench;
+  const auto flags = [&](const char* variant) { return bench.run(variant).record.timing->isolated.flags; };
+  test::SimulatedCache cache;
+  cache.clears = false;
+  const Examination uncleared = test::examined(cache);
+  bench.report.gpu_ceilings = uncleared.ceilings;
+  bench.report.gpu_cache.check = uncleared.cache;
+  CHECK(flags("cuda.right") == std::vector<std::string>{"cache_not_cleared"});
+  const std::vector<std::string> of_cpu = flags("cpu.right");
+  CHECK(std::find(of_cpu.begin(), of_cpu.end(), "cache_not_cleared") == of_cpu.end());
+  cache.clears = true;
+  cache.holds_bytes *= 8;
+  bench.report.gpu_cache.check = test::examined(cache).cache;
+  CHECK(flags("cuda.right") == std::vector<std::string>{"rotation_in_cache"});
+  bench.settings.measure.cache = CacheMode::warm;
+  CHECK(flags("cuda.right").empty());
 }
 
 TEST_CASE("row: input sets that the timing does not rotate over are not made", "[run][row]") {
