@@ -33,9 +33,10 @@ class Matmul(Product):
     def __init__(self, problem, tensors):
         super().__init__(tensors)
         self.y = torch.empty(tensors["y"].shape, dtype=self.x.dtype, device=torch_tensors.DEVICE)
+        self.columns = self.w if problem["w_transposed"] else self.w.t()
 
     def launch(self):
-        torch.mm(self.x, self.w.t(), out=self.y)
+        torch.mm(self.x, self.columns, out=self.y)
 
 
 class Int8Product(Product):

@@ -32,7 +32,7 @@ std::shared_ptr<void> prepare(const MatmulProblem& p, const MatmulTensors& t, co
   const cudaDataType_t type = cuda_data_type(p.dtype);
   auto product = std::make_shared<CublasLtProduct>(
       CublasLtTypes{.operands = type, .result = type, .compute = CUBLAS_COMPUTE_32F, .scale = CUDA_R_32F}, p.m, p.n,
-      p.k);
+      p.k, p.w_transposed);
   product->choose_algorithm({.x = t.x, .w = t.w, .y = t.y}, launch, "matmul/cublas.f16");
   // Timing wrote Y: poison it again, so that a check still sees what `run` writes.
   INFEROMETER_CUDA_CHECK(

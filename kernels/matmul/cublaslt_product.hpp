@@ -1,7 +1,7 @@
 // Y = X W^T by cuBLASLt, with the fastest of the algorithms it proposes.
 //
 // Row-major Y = X W^T is column-major Y^T = (W^T)^T X^T, the product that cuBLASLt computes with its first operand
-// transposed: the one layout that its int8 kernels take.
+// transposed: the one layout that its int8 kernels take. Of a W stored [k, n] that operand is not transposed.
 #pragma once
 
 #include <cublasLt.h>
@@ -26,7 +26,7 @@ struct CublasLtTypes {
 
 inline constexpr std::int64_t kCublasLtMaxSize = (std::int64_t{1} << 31) - 1;  // of m, n and k
 
-// Dense row-major x [m, k], w [n, k], y [m, n] in device memory.
+// Dense row-major x [m, k], w [n, k] or [k, n], y [m, n] in device memory.
 struct CublasLtOperands {
   const void* x = nullptr;
   const void* w = nullptr;
@@ -35,7 +35,7 @@ struct CublasLtOperands {
 
 class CublasLtProduct {
  public:
-  CublasLtProduct(const CublasLtTypes& types, std::int64_t m, std::int64_t n, std::int64_t k);
+  CublasLtProduct(const CublasLtTypes& types, std::int64_t m, std::int64_t n, std::int64_t k, bool w_is_kn = false);
 
   // Asks for the algorithms that the workspace allows, up to 32, times them on these operands, which take turns, so
   // that a moving clock favours none, and keeps the fastest. Writes Y. Throws std::runtime_error, beginning with `who`,

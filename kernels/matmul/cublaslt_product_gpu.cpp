@@ -86,16 +86,17 @@ CublasLtProduct::Layout CublasLtProduct::make_layout(cudaDataType_t type, std::i
   return Layout(made);
 }
 
-CublasLtProduct::CublasLtProduct(const CublasLtTypes& types, std::int64_t m, std::int64_t n, std::int64_t k)
+CublasLtProduct::CublasLtProduct(const CublasLtTypes& types, std::int64_t m, std::int64_t n, std::int64_t k,
+                                 bool w_is_kn)
     : scale_(types.scale),
-      w_(make_layout(types.operands, n, k)),
+      w_(w_is_kn ? make_layout(types.operands, k, n) : make_layout(types.operands, n, k)),
       x_(make_layout(types.operands, m, k)),
       y_(make_layout(types.result, m, n)),
       sizes_("m=" + std::to_string(m) + " n=" + std::to_string(n) + " k=" + std::to_string(k)) {
   cublasLtMatmulDesc_t made = nullptr;
   INFEROMETER_CUBLAS_CHECK(cublasLtMatmulDescCreate(&made, types.compute, types.scale));
   operation_.reset(made);
-  const cublasOperation_t transpose = CUBLAS_OP_T;
+  const cublasOperation_t transpose = w_is_kn ? CUBLAS_OP_N : CUBLAS_OP_T;
   INFEROMETER_CUBLAS_CHECK(
       cublasLtMatmulDescSetAttribute(made, CUBLASLT_MATMUL_DESC_TRANSA, &transpose, sizeof(transpose)));
 }

@@ -28,6 +28,9 @@ std::optional<std::string> unsupported(const MatmulProblem& p) {
     return "dtype must be f16 or bf16, got " + std::string(dtype_name(p.dtype));
   if (p.k % kChunkElems != 0)
     return "k must be a multiple of 8, so that rows of X and W start on 16-byte boundaries, got " + std::to_string(p.k);
+  if (p.w_transposed && p.n % kChunkElems != 0)
+    return "n must be a multiple of 8 with w_transposed, so that rows of W start on 16-byte boundaries, got " +
+           std::to_string(p.n);
   if (p.k > kMaxK) return "k must be at most " + std::to_string(kMaxK) + ", got " + std::to_string(p.k);
   return std::nullopt;
 }
@@ -38,10 +41,15 @@ std::size_t workspace_bytes(const MatmulProblem& p) { return plan_for_current_de
 
 const TileShape& shape_of(const MmaPlan& plan) { return kTileTable.at(static_cast<std::size_t>(plan.shape)).shape; }
 
+template <class T>
+MmaKernel<T> kernel_of(const MatmulProblem& p, const MmaPlan& plan) {
+  return p.w_transposed ? mma_kn_kernel<T>(plan.shape) : mma_kernel<T>(plan.shape);
+}
+
 std::shared_ptr<void> prepare(const MatmulProblem& p, const MatmulTensors&, const Launch&, Allocator&) {
   auto plan = std::make_shared<MmaPlan>(plan_for_current_device(p));
   with_half_type(p.dtype, [&]<class T>() {
-    INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(mma_kernel<T>(plan->shape), cudaFuncAttributeMaxDynamicSharedMemorySize,
+    INFEROMETER_CUDA_CHECK(cudaFuncSetAttribute(kernel_of<T>(p, *plan), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                 static_cast<int>(shape_of(*plan).smem_bytes())));
   });
   return plan;
@@ -62,7 +70,7 @@ void run(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch) {
         .shared = {.sums = reinterpret_cast<float4*>(launch.workspace.data()),
                    .arrivals = reinterpret_cast<unsigned*>(launch.workspace.data() + plan.arrivals_at)}};
     const auto blocks = static_cast<unsigned>(plan.split.blocks());  // Y with 2^31 tiles would fill no memory yet built
-    mma_kernel<T>(plan.shape)<<<blocks, shape.threads(), shape.smem_bytes(), launch.stream>>>(args);
+    kernel_of<T>(p, plan)<<<blocks, shape.threads(), shape.smem_bytes(), launch.stream>>>(args);
     INFEROMETER_CUDA_CHECK(cudaGetLastError());
   });
 }

@@ -2,6 +2,7 @@
 //
 // The kernel is sm90_matmul.cuh; this file chooses a plan (sm90_plan.hpp) and launches it. No workspace: blocks that
 // share a tile of Y are one cluster, and meet in its shared memory.
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -14,7 +15,6 @@
 #include "kernels/common/half_ops.cuh"
 #include "kernels/matmul/f16_sm90_kernels.hpp"
 #include "kernels/matmul/sm90_launch.hpp"
-#include "kernels/matmul/sm90_matmul.cuh"
 #include "kernels/matmul/sm90_plan.hpp"
 #include "reference/matmul/problem.hpp"
 
@@ -30,6 +30,9 @@ std::optional<std::string> unsupported(const MatmulProblem& p) {
     return "dtype must be f16 or bf16, got " + std::string(dtype_name(p.dtype));
   if (p.k % kCopyElems != 0)
     return "k must be a multiple of 8, so that rows of X and W start on 16-byte boundaries, got " + std::to_string(p.k);
+  if (p.w_transposed && p.n % kCopyElems != 0)
+    return "n must be a multiple of 8 with w_transposed, so that rows of W start on 16-byte boundaries, got " +
+           std::to_string(p.n);
   for (const auto& [name, size] : {std::pair("m", p.m), std::pair("n", p.n), std::pair("k", p.k)})
     if (size > kMaxSize)
       return std::string(name) + " must be at most " + std::to_string(kMaxSize) + ", got " + std::to_string(size);
@@ -38,18 +41,23 @@ std::optional<std::string> unsupported(const MatmulProblem& p) {
 
 std::shared_ptr<void> prepare(const MatmulProblem& p, const MatmulTensors&, const Launch&, Allocator&) {
   auto plan = std::make_shared<Sm90Plan>(make_sm90_plan(p, current_gpu_limits()));
-  prepare_sm90(f16_sm90_kernel(p.dtype, plan->tile), *plan);
+  prepare_sm90(f16_sm90_kernel(p.dtype, p.w_transposed, plan->tile), *plan);
   return plan;
 }
 
 void run(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch) {
   const auto& plan = *static_cast<const Sm90Plan*>(launch.state);
-  const Sm90Product product{
-      .x = t.x, .w = t.w, .y = t.y, .operand = p.dtype, .result = p.dtype, .m = p.m, .n = p.n, .k = p.k};
-  with_half_type(p.dtype, [&]<class T>() {
-    RoundedOutput<T> output;
-    launch_sm90(f16_sm90_kernel<T>(plan.tile), product, plan, &output, launch.stream);
-  });
+  const Sm90Product product{.x = t.x,
+                            .w = t.w,
+                            .y = t.y,
+                            .operand = p.dtype,
+                            .result = p.dtype,
+                            .m = p.m,
+                            .n = p.n,
+                            .k = p.k,
+                            .w_is_kn = p.w_transposed};
+  std::byte output{};  // RoundedOutput has no members
+  launch_sm90(f16_sm90_kernel(p.dtype, p.w_transposed, plan.tile), product, plan, &output, launch.stream);
 }
 
 const RegisterVariant<Matmul> registered{{
@@ -63,8 +71,9 @@ const RegisterVariant<Matmul> registered{{
 
 }  // namespace
 
-const void* f16_sm90_kernel(Dtype dtype, int tile) {
-  return with_half_type(dtype, [&]<class T>() { return f16_sm90_kernel<T>(tile); });
+const void* f16_sm90_kernel(Dtype dtype, bool w_is_kn, int tile) {
+  return with_half_type(dtype,
+                        [&]<class T>() { return w_is_kn ? f16_sm90_kn_kernel<T>(tile) : f16_sm90_kernel<T>(tile); });
 }
 
 }  // namespace inferometer

@@ -10,11 +10,16 @@ namespace inferometer {
 template <class T>
 const void* f16_sm90_kernel(int tile);
 
-// The same with GatedEnd, f16, and with ResidualEnd, of tiles that have_late_norm() (f16_sm90_kernels_ends.cu).
+// The same for W stored [k, n], of Sm90KnTile<tile>; null for tiles that cannot be so (f16_sm90_kernels_kn_f16.cu and
+// f16_sm90_kernels_kn_bf16.cu).
+template <class T>
+const void* f16_sm90_kn_kernel(int tile);
+
+// The first with GatedEnd, f16, and with ResidualEnd, of tiles that have_late_norm() (f16_sm90_kernels_ends.cu).
 const void* gated_f16_sm90_kernel(int tile);
 const void* residual_f16_sm90_kernel(int tile);
 
-// The first by the dtype of X, W and Y: f16 or bf16.
-const void* f16_sm90_kernel(Dtype dtype, int tile);
+// The first, or with `w_is_kn` the second, by the dtype of X, W and Y: f16 or bf16.
+const void* f16_sm90_kernel(Dtype dtype, bool w_is_kn, int tile);
 
 }  // namespace inferometer

@@ -18,7 +18,7 @@ struct SharedSums {
 template <class T>
 struct MmaMatmulArgs {
   const T* x;  // [m, k]
-  const T* w;  // [n, k]
+  const T* w;  // [n, k], or of tiles that are w_is_kn [k, n] with n a multiple of 8
   T* y;        // [m, n]
   std::int64_t m;
   std::int64_t n;

@@ -11,10 +11,10 @@
 
 namespace inferometer {
 
-template <class T>
+template <class T, template <int> class TileOf = TableTile>
 MmaKernel<T> mma_kernel_of_table(int shape) {
   static const auto kernels = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
-    return std::array<MmaKernel<T>, sizeof...(kIndex)>{&mma_matmul_kernel<T, TableTile<kIndex>>...};
+    return std::array<MmaKernel<T>, sizeof...(kIndex)>{&mma_matmul_kernel<T, TileOf<kIndex>>...};
   }
   (std::make_index_sequence<kTileTable.size()>{});
   return kernels.at(static_cast<std::size_t>(shape));

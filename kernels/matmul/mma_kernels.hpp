@@ -12,4 +12,8 @@ using MmaKernel = void (*)(MmaMatmulArgs<T>);
 template <class T>
 MmaKernel<T> mma_kernel(int shape);
 
+// The same for W stored [k, n] (mma_kernels_kn_f16.cu and mma_kernels_kn_bf16.cu).
+template <class T>
+MmaKernel<T> mma_kn_kernel(int shape);
+
 }  // namespace inferometer

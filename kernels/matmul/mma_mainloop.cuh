@@ -1,79 +1,20 @@
 // The inner loop of mma_matmul_kernel: sums += X[rows, slices] W[columns, slices]^T for one tile of Y.
 //
 // Slices of kTileK go from global to shared memory by cp.async, `stages` deep, and from there by ldmatrix into
-// fragments that are loaded ahead of the mma that takes them. After: the multistage mainloop of CUTLASS 2 (Thakkar et
-// al., github.com/NVIDIA/cutlass), its XOR-swizzled stages and its double-buffered fragments.
+// fragments that are loaded ahead of the mma that takes them. W may be stored [k, n]. After: the multistage mainloop of
+// CUTLASS 2 (Thakkar et al., github.com/NVIDIA/cutlass), its XOR-swizzled stages and its double-buffered fragments.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
+#include "kernels/matmul/stage_copies.cuh"
 #include "kernels/matmul/tile_shape.cuh"
 #include "kernels/ptx/cp_async.cuh"
 #include "kernels/ptx/ldmatrix.cuh"
 #include "kernels/ptx/mma.cuh"
 
 namespace inferometer {
-
-// A tile's rows of X and W, from the first element of k it is to use.
-template <class T>
-struct TileOperands {
-  const T* x;
-  const T* w;
-  std::int64_t row_stride;  // k, in elements
-  int rows;                 // of the tile inside X
-  int columns;              // of the tile inside Y, rows of W
-  int k_left;               // elements of k from here to its end
-};
-
-// One thread's share of the copies into a stage: one chunk of every kRowsPerPass-th row, X's rows first, then W's.
-template <class T, class Tile>
-class StageCopies {
-  static constexpr TileShape kTile = Tile::kShape;
-  static constexpr int kRowChunks = kTileK / kChunkElems;
-
- public:
-  static constexpr int kRowsPerPass = kTile.threads() / kRowChunks;
-  static constexpr int kPassesX = kTile.tile_m / kRowsPerPass;
-  static constexpr int kPasses = kPassesX + kTile.tile_n / kRowsPerPass;
-  static_assert(kRowsPerPass % 8 == 0, "the swizzle of a thread's rows must be the same in every pass");
-  static_assert(kTile.tile_m % kRowsPerPass == 0 && kTile.tile_n % kRowsPerPass == 0, "passes fill whole tiles");
-
-  __device__ StageCopies(const TileOperands<T>& operands, std::uint32_t stages)
-      : pass_stride_(kRowsPerPass * operands.row_stride) {
-    const int row = threadIdx.x / kRowChunks;
-    const int chunk = threadIdx.x % kRowChunks;
-    x_ = operands.x + row * operands.row_stride + chunk * kChunkElems;
-    w_ = operands.w + row * operands.row_stride + chunk * kChunkElems;
-    rows_left_ = operands.rows - row;
-    columns_left_ = operands.columns - row;
-    k_left_ = operands.k_left - chunk * kChunkElems;
-    destination_ = stages + stage_offset(row, chunk);
-  }
-
-  // Starts pass `pass` of the next slice into `stage`. Rows past the edge of X or W and k past its end become zeros.
-  __device__ __forceinline__ void start(int stage, int pass) const {
-    const bool is_x = pass < kPassesX;
-    const int tile_pass = is_x ? pass : pass - kPassesX;
-    const bool inside = tile_pass * kRowsPerPass < (is_x ? rows_left_ : columns_left_) && k_left_ > 0;
-    cp_async_16b_zfill(destination_ + stage * kTile.stage_bytes() + pass * kRowsPerPass * kTileK * 2,
-                       (is_x ? x_ : w_) + tile_pass * pass_stride_, inside);
-  }
-
-  __device__ __forceinline__ void next_slice() {
-    x_ += kTileK;
-    w_ += kTileK;
-    k_left_ -= kTileK;
-  }
-
- private:
-  const T* x_;
-  const T* w_;
-  std::int64_t pass_stride_;  // elements
-  int rows_left_;
-  int columns_left_;
-  int k_left_;
-  std::uint32_t destination_;
-};
 
 // The mma tiles of Y that a warp sums up.
 template <class Tile>
@@ -100,7 +41,7 @@ using WarpSums = float[WarpTiles<Tile>::kRows][WarpTiles<Tile>::kColumns][4];
 template <class T, class Tile>
 __device__ __forceinline__ void accumulate_slices(const TileOperands<T>& operands, int slices, std::uint32_t stages,
                                                   WarpSums<Tile>& sums) {
-  using Copies = StageCopies<T, Tile>;
+  using Copies = std::conditional_t<Tile::kShape.w_is_kn, KnStageCopies<T, Tile>, StageCopies<T, Tile>>;
   using Warp = WarpTiles<Tile>;
   constexpr TileShape kTile = Tile::kShape;
   constexpr int kStages = kTile.stages;
@@ -109,13 +50,19 @@ __device__ __forceinline__ void accumulate_slices(const TileOperands<T>& operand
   constexpr int kRowBytes = kTileK * 2;
   constexpr int kStepBytes = kMmaK * 2;
 
-  // Lane l's row and chunk in ldmatrix_x4: X's tiles go down the rows first, W's along k first (see ptx/mma.cuh).
+  // Lane l's row and chunk in ldmatrix_x4: X's tiles go down the rows first, W's along k first (see ptx/mma.cuh), which
+  // is down the rows of a W stored [k, n]. A warp's columns lie in one panel of it, at a multiple of their number:
+  // flipping bits of the chunk goes on by pairs of mma tiles.
   const Warp warp;
   const int lane = threadIdx.x % kWarpThreads;
   const std::uint32_t x_row = stages + (warp.row + lane % 16) * kRowBytes;
-  const std::uint32_t w_row = stages + (kTile.tile_m + warp.column + lane % 8 + lane / 16 * 8) * kRowBytes;
+  const int w_lane_row = kTile.w_is_kn ? kTile.tile_m + warp.column / kPanelN * kTileK + lane % 16
+                                       : kTile.tile_m + warp.column + lane % 8 + lane / 16 * 8;
+  const std::uint32_t w_row = stages + w_lane_row * kRowBytes;
   const std::uint32_t x_chunk = stage_offset(lane % 8, lane / 16) % kRowBytes;
-  const std::uint32_t w_chunk = stage_offset(lane % 8, lane / 8 % 2) % kRowBytes;
+  const int w_lane_chunk = kTile.w_is_kn ? warp.column % kPanelN / kChunkElems + lane / 16 : lane / 8 % 2;
+  const std::uint32_t w_chunk = stage_offset(lane % 8, w_lane_chunk) % kRowBytes;
+  static_assert(!kTile.w_is_kn || kPanelN % kTile.warp_n() == 0);
 
   std::uint32_t x_fragments[2][Warp::kRows][4];  // of this step of k and the next
   std::uint32_t w_fragments[2][kPairs][4];
@@ -126,8 +73,15 @@ __device__ __forceinline__ void accumulate_slices(const TileOperands<T>& operand
     for (int i = 0; i < Warp::kRows; ++i)
       ldmatrix_x4(x_fragments[step % 2][i], x_row + offset + (x_chunk ^ step * kStepBytes) + i * kMmaM * kRowBytes);
 #pragma unroll
-    for (int j = 0; j < kPairs; ++j)
-      ldmatrix_x4(w_fragments[step % 2][j], w_row + offset + (w_chunk ^ step * kStepBytes) + j * 2 * kMmaN * kRowBytes);
+    for (int j = 0; j < kPairs; ++j) {
+      if constexpr (Tile::kShape.w_is_kn) {
+        ldmatrix_x4_trans(w_fragments[step % 2][j],
+                          w_row + offset + (w_chunk ^ j * 2 * kMmaN * 2) + step * kMmaK * kRowBytes);
+      } else {
+        ldmatrix_x4(w_fragments[step % 2][j],
+                    w_row + offset + (w_chunk ^ step * kStepBytes) + j * 2 * kMmaN * kRowBytes);
+      }
+    }
   };
 
   // Fill all stages but one.

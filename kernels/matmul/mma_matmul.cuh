@@ -1,6 +1,7 @@
 // Y = X W^T on tensor cores with mma.sync: the kernel of cuda.f16_sm80.
 //
 //   in   x  [m, k]   w  [n, k]     f16 or bf16; k a multiple of 8, so that rows are 16-byte aligned
+//                    w  [k, n]     of tiles that are w_is_kn; n a multiple of 8
 //   out  y  [m, n]                 accumulated in f32, rounded once
 #pragma once
 
@@ -39,8 +40,9 @@ __global__ void __launch_bounds__(Tile::kShape.threads(), Tile::kShape.blocks_pe
 
     WarpSums<Tile> sums = {};
     accumulate_slices<T, Tile>({.x = args.x + m0 * args.k + k0,
-                                .w = args.w + n0 * args.k + k0,
+                                .w = args.w + (kTile.w_is_kn ? k0 * args.n + n0 : n0 * args.k + k0),
                                 .row_stride = args.k,
+                                .n = args.n,
                                 .rows = rows,
                                 .columns = columns,
                                 .k_left = static_cast<int>(args.k) - k0},

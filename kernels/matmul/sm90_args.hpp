@@ -11,7 +11,7 @@ namespace inferometer {
 
 // How the copy engine fetches rows of A or of B, both [rows, k]: in boxes of `box` rows as long as they are whole, and
 // what is left at the end in one of `rest` rows, `rows % box` rounded up to 8. (Boxes that reach far past the end are
-// slow, and so are many small ones.)
+// slow, and so are many small ones.) A W stored [k, n] comes in boxes of its panels, 64 rows of W, all by whole_map.
 struct Sm90Rows {
   CUtensorMap whole_map;
   CUtensorMap rest_map;  // unused where rest is 0

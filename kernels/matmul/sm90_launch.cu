@@ -36,6 +36,12 @@ Sm90Rows make_rows(const Sm90Product& p, const void* data, std::int64_t rows, st
           .rest = static_cast<std::uint32_t>(rest)};
 }
 
+// A w stored [k, n], fetched in panels.
+Sm90Rows make_panels(const Sm90Product& p, const Sm90Tile& tile) {
+  const CUtensorMap map = make_map(p.operand, p.w, p.k, p.n, tile.panel_k());
+  return {.whole_map = map, .rest_map = map, .rows = static_cast<std::uint32_t>(p.n), .box = kSm90PanelRows, .rest = 0};
+}
+
 Sm90Args make_args(const Sm90Product& p, const Sm90Plan& plan) {
   const Sm90Tile& tile = tile_of(plan);
   const bool in_parts = plan.work.whole < plan.work.order.tiles();
@@ -43,8 +49,10 @@ Sm90Args make_args(const Sm90Product& p, const Sm90Plan& plan) {
   const int box_b = in_parts ? tile.part_b() : tile.copied_b();
   const int y_groups = plan.work.split > 1 ? 1 : tile.box_groups();
   Sm90Args args{};
-  args.a = tile.weights_are_a ? make_rows(p, p.w, p.n, box_a) : make_rows(p, p.x, p.m, box_a);
-  args.b = tile.weights_are_a ? make_rows(p, p.x, p.m, box_b) : make_rows(p, p.w, p.n, box_b);
+  Sm90Rows& x = tile.weights_are_a ? args.b : args.a;
+  Sm90Rows& w = tile.weights_are_a ? args.a : args.b;
+  x = make_rows(p, p.x, p.m, tile.weights_are_a ? box_b : box_a);
+  w = p.w_is_kn ? make_panels(p, tile) : make_rows(p, p.w, p.n, tile.weights_are_a ? box_a : box_b);
   const std::int64_t y_columns = p.gated ? p.n / 2 : p.n;
   args.y_aligned = p.y != nullptr && y_columns % kStoreElems == 0;
   if (args.y_aligned)

@@ -9,8 +9,8 @@
 
 namespace inferometer {
 
-// Dense x [m, k] and w [n, k] of `operand`, u8 for int8; y [m, n] of `result`, 16 bits. Rows of x and w are multiples
-// of 16 bytes; all three start on 16-byte boundaries.
+// Dense x [m, k] and w [n, k], or of 16 bits [k, n], of `operand`, u8 for int8; y [m, n] of `result`, 16 bits. Rows of
+// x and w are multiples of 16 bytes; all three start on 16-byte boundaries.
 struct Sm90Product {
   const void* x;
   const void* w;
@@ -20,7 +20,8 @@ struct Sm90Product {
   std::int64_t m;
   std::int64_t n;
   std::int64_t k;
-  bool gated = false;  // GatedEnd: y [m, n / 2], and n a multiple of 16 (product_ends.hpp)
+  bool w_is_kn = false;  // w [k, n]; the kernel is one of Sm90KnTile
+  bool gated = false;    // GatedEnd: y [m, n / 2], and n a multiple of 16 (product_ends.hpp)
 };
 
 // Once for each plan before it is launched. `kernel`: an instance of sm90_matmul_kernel with the plan's tile.

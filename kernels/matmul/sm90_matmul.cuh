@@ -1,6 +1,6 @@
 // Y = X W^T on Hopper's tensor cores: wgmma from shared memory, fed by the copy engine.
 //
-//   in   x  [m, k]   w  [n, k]     of T; rows 16-byte aligned
+//   in   x  [m, k]   w  [n, k]     of T; rows 16-byte aligned; tiles that are w_is_kn: w [k, n]
 //   out  y  [m, n]                 16-bit elements; `output` rounds the sums, or does more (sm90_ends.cuh)
 //
 // Bound by shared memory, the tensor cores and power for large m: a tile of 128 x 256 has wgmma read 80 and the copies

@@ -84,7 +84,8 @@ bool can_split(const Tiles& tiles, const Sm90Tile& tile, std::int64_t split) {
 
 // Whether the kernel of this tile does the problem at all.
 bool can_multiply(const MatmulProblem& p, const Sm90Tile& tile) {
-  return (!tile.direct_stores || p.n % 8 == 0) && (!tile.saves_power() || p.activation_bits == 16);
+  return (!tile.direct_stores || p.n % 8 == 0) && (!tile.saves_power() || p.activation_bits == 16) &&
+         (!p.w_transposed || tile.can_be_kn());
 }
 
 // X, W and Y. W as A: the blocks that share its rows, one for each tile of tokens, do not all find them in L2 where two

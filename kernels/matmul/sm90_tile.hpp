@@ -11,8 +11,11 @@ namespace inferometer {
 inline constexpr int kSm90TileBytesK = 128;  // of each row in a stage: one swizzled panel (common/wgmma_matrix.cuh)
 inline constexpr int kSm90Warpgroup = 128;   // threads
 inline constexpr int kSm90GroupRows = 64;    // rows of A that a warpgroup multiplies
-inline constexpr int kSm90MostB = 256;       // rows of B in an instruction and in a copy; wider tiles take two
-inline constexpr int kSm90MostSplit = 8;     // blocks of a cluster: what every GPU can have
+inline constexpr int kSm90SliceK = 64;       // elements of 16 bits in kSm90TileBytesK
+inline constexpr int kSm90PanelRows = 64;    // rows of a W stored [k, n] in a panel (w_is_kn)
+inline constexpr int kSm90PanelBytes = kSm90SliceK * kSm90PanelRows * 2;
+inline constexpr int kSm90MostB = 256;    // rows of B in an instruction and in a copy; wider tiles take two
+inline constexpr int kSm90MostSplit = 8;  // blocks of a cluster: what every GPU can have
 
 // Where tiles with X as A do not fill the last wave of blocks, those left over are cut into parts of so many rows of B,
 // or, where a warpgroup has two times 64 rows of A, into halves with one of them.
@@ -33,6 +36,16 @@ struct Sm90Tile {
   // Two blocks with neighbouring rows of A and the same rows of B are a cluster: each fetches half of B's for both. For
   // one tile a block, all rows of B in it.
   bool pairs = false;
+
+  // W is stored [k, n], of 16-bit elements: a stage holds it in panels [k, 64 rows of W] and wgmma transposes them.
+  // They take the bytes of as many rows [64, k].
+  bool w_is_kn = false;
+  constexpr bool a_is_kn() const { return w_is_kn && weights_are_a; }
+  constexpr bool b_is_kn() const { return w_is_kn && !weights_are_a; }
+  // Whether a tile's W fills its panels.
+  constexpr bool can_be_kn() const { return weights_are_a || tile_b % kSm90PanelRows == 0; }
+  // What one copy fetches of k: blocks of a pair fetch half a slice each.
+  constexpr int panel_k() const { return pairs ? kSm90SliceK / 2 : kSm90SliceK; }
 
   // Warpgroups that multiply and a warp that copies. A block with an SM to itself has one more whole warpgroup instead,
   // whose registers the others take: 128 sums a thread leave too few of the 168 that each starts with.

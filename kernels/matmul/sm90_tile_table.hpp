@@ -59,4 +59,14 @@ struct Sm90TableTile {
   static constexpr Sm90Tile kTile = kSm90Tiles[kIndex].tile;
 };
 
+// The same tile for a W stored [k, n].
+template <int kIndex>
+struct Sm90KnTile {
+  static constexpr Sm90Tile kTile = [] {
+    Sm90Tile tile = kSm90Tiles[kIndex].tile;
+    tile.w_is_kn = true;
+    return tile;
+  }();
+};
+
 }  // namespace inferometer

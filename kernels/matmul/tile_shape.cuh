@@ -8,6 +8,7 @@
 namespace inferometer {
 
 inline constexpr int kTileK = 64;      // 16-bit elements of one row in a stage: 128 bytes, every bank once
+inline constexpr int kPanelN = 64;     // columns of Y in a panel of a W stored [k, n]: its rows are 128 bytes too
 inline constexpr int kChunkElems = 8;  // 16 bytes: one cp.async, one row of an ldmatrix tile
 inline constexpr int kMmaM = 16;       // of mma m16n8k16
 inline constexpr int kMmaN = 8;
@@ -22,6 +23,10 @@ struct TileShape {
   int warps_n;
   int stages;         // slices of kTileK in use or on their way
   int blocks_per_sm;  // that registers and shared memory are held to
+
+  // W is stored [k, n]: a stage holds it in panels [kTileK of k, 64 columns of Y] and ldmatrix transposes them. They
+  // take the bytes of as many rows [64, kTileK].
+  bool w_is_kn = false;
 
   // Rows of tiles in a band (work_split.cuh): 2048 rows of Y, about the side of the square that 132 tiles of 128 x 256
   // cover.

@@ -38,4 +38,14 @@ struct TableTile {
   static constexpr TileShape kShape = kTileTable[kIndex].shape;
 };
 
+// The same shape for a W stored [k, n].
+template <int kIndex>
+struct KnTableTile {
+  static constexpr TileShape kShape = [] {
+    TileShape shape = kTileTable[kIndex].shape;
+    shape.w_is_kn = true;
+    return shape;
+  }();
+};
+
 }  // namespace inferometer

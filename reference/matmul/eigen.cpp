@@ -3,7 +3,8 @@
 // Each thread takes 64 rows of W at a time, converts them piece by piece to float in its own cache, and multiplies each
 // piece with all tokens it is to serve; W as a whole is never held in float. X is converted once (float_tokens.hpp):
 // with one token per SIMD lane, W serves as it lies in memory. The last few tokens, which would leave most of a vector
-// idle, are dot products by Eigen: all there is when m is small, and each row of W is then read once, end to end.
+// idle, are dot products by Eigen: all there is when m is small, and each row of W is then read once, end to end. Of a
+// W stored [k, n] a piece comes as it lies, rows of k, and is read the other way round.
 #include <omp.h>
 
 #include <algorithm>
@@ -61,6 +62,19 @@ Part make_part(const Problem& p, const TokenSplit& split, std::int64_t panel, st
           .singles = last_block ? split.singles : 0};
 }
 
+// Elements begin, ..., begin + depth - 1 of a part's rows of W in float, in memory as W's.
+TileView load_piece(const Problem& p, const void* w, const Part& part, std::int64_t begin, std::int64_t depth,
+                    float* panel) {
+  if (p.w_transposed) {
+    for (std::int64_t i = 0; i < depth; ++i)
+      load_floats(p.dtype, w, (begin + i) * p.n + part.first_row, part.rows, panel + i * kPanelRows);
+    return {panel, 1, kPanelRows};
+  }
+  for (std::int64_t j = 0; j < part.rows; ++j)
+    load_floats(p.dtype, w, (part.first_row + j) * p.k + begin, depth, panel + j * depth);
+  return {panel, depth, 1};
+}
+
 // Adds the products of the single tokens with `rows` rows of W, elements begin, ..., begin + depth - 1 of each.
 void add_singles(const FloatTokens& x, std::int64_t singles, const float* w, std::int64_t rows, std::int64_t begin,
                  std::int64_t depth, float* sums) {
@@ -71,23 +85,33 @@ void add_singles(const FloatTokens& x, std::int64_t singles, const float* w, std
   }
 }
 
+// The same with a piece of a W stored [k, n].
+void add_singles_kn(const FloatTokens& x, std::int64_t singles, const float* w, std::int64_t rows, std::int64_t begin,
+                    std::int64_t depth, float* sums) {
+  const Eigen::Map<const Eigen::MatrixXf, 0, Eigen::OuterStride<>> piece(w, rows, depth,
+                                                                         Eigen::OuterStride<>(kPanelRows));
+  for (std::int64_t i = 0; i < singles; ++i)
+    Eigen::Map<Eigen::VectorXf>(sums + i * kPanelRows, rows).noalias() +=
+        piece * Eigen::Map<const Eigen::VectorXf>(x.single(i) + begin, depth);
+}
+
 void multiply_panel(const Problem& p, const void* w, const FloatTokens& x, const Part& part, const Scratch& scratch) {
   for (std::int64_t begin = 0; begin < p.k; begin += kPanelDepth) {
     const std::int64_t depth = std::min(kPanelDepth, p.k - begin);
-    for (std::int64_t j = 0; j < part.rows; ++j)
-      load_floats(p.dtype, w, (part.first_row + j) * p.k + begin, depth, scratch.panel + j * depth);
+    const TileView piece = load_piece(p, w, part, begin, depth, scratch.panel);
     // Whole slivers of rows: those past part.rows hold what an earlier panel left there; their sums are not stored.
     const std::int64_t rows = (part.rows + kTileRows - 1) / kTileRows * kTileRows;
     for (std::int64_t token = part.first_token; token < part.end_token; token += kTileColumns) {
       const std::int64_t columns = x.block_columns(token);
-      multiply_tile({scratch.panel, depth, 1}, x.block(token) + begin * columns, columns,
-                    scratch.sums + token - part.first_token, kBlockTokens, rows, columns, depth, begin > 0);
+      multiply_tile(piece, x.block(token) + begin * columns, columns, scratch.sums + token - part.first_token,
+                    kBlockTokens, rows, columns, depth, begin > 0);
     }
-    add_singles(x, part.singles, scratch.panel, part.rows, begin, depth, scratch.singles);
+    const auto add = p.w_transposed ? &add_singles_kn : &add_singles;
+    add(x, part.singles, scratch.panel, part.rows, begin, depth, scratch.singles);
   }
 }
 
-// The same when all tokens are single: row by row, so that W streams.
+// The same when all tokens are single and W is stored [n, k]: row by row, so that W streams.
 void multiply_rows(const Problem& p, const void* w, const FloatTokens& x, const Part& part, const Scratch& scratch) {
   for (std::int64_t j = 0; j < part.rows; ++j) {
     for (std::int64_t begin = 0; begin < p.k; begin += kRowPiece) {
@@ -148,7 +172,7 @@ void run(const Problem& p, const Tensors& t, const Launch& launch) {
       for (std::int64_t block = 0; block < blocks; ++block) {
         const Part part = make_part(p, split, panel, block, block + 1 == blocks);
         std::fill_n(scratch.singles, part.singles * kPanelRows, 0.0F);
-        if (split.in_vectors > 0) {
+        if (split.in_vectors > 0 || p.w_transposed) {
           multiply_panel(p, t.w, x, part, scratch);
         } else {
           multiply_rows(p, t.w, x, part, scratch);

@@ -20,6 +20,32 @@ using Problem = MatmulProblem;
 // that none but a whole row is shorter and the error of each can be set against its own magnitude.
 constexpr std::int64_t kSegment = 64;
 
+constexpr std::int64_t kPieceDepth = 128;  // of a W stored [k, n], that is held at once
+
+// Products of all tokens, the columns of `x`, with rows begin, ..., end - 1 of W: [rows, tokens].
+Eigen::MatrixXd multiply_rows(const Problem& p, const Inputs& inputs, const Eigen::MatrixXd& x, std::int64_t begin,
+                              std::int64_t end) {
+  Eigen::MatrixXd sums = Eigen::MatrixXd::Zero(end - begin, x.cols());
+  if (p.w_transposed) {
+    Eigen::MatrixXd piece(end - begin, kPieceDepth);
+    for (std::int64_t k = 0; k < p.k; k += kPieceDepth) {
+      const std::int64_t depth = std::min(kPieceDepth, p.k - k);
+      for (std::int64_t i = 0; i < depth; ++i) {
+        const std::vector<float> row = inputs.read("w", (k + i) * p.n + begin, end - begin);
+        piece.col(i) = Eigen::Map<const Eigen::VectorXf>(row.data(), end - begin).cast<double>();
+      }
+      sums.noalias() += piece.leftCols(depth) * x.middleRows(k, depth);
+    }
+    return sums;
+  }
+  for (std::int64_t j = begin; j < end; ++j) {
+    const std::vector<double> weights = read_weights(p, inputs, j);
+    const Eigen::Map<const Eigen::VectorXd> w(weights.data(), p.k);
+    for (std::int64_t r = 0; r < x.cols(); ++r) sums(j - begin, r) = x.col(r).dot(w);
+  }
+  return sums;
+}
+
 }  // namespace
 
 std::vector<double> read_token(const Problem& p, const Inputs& inputs, std::int64_t i) {
@@ -52,13 +78,11 @@ std::vector<ExpectedSpan> expect_matmul(const Problem& p, const Inputs& inputs, 
     const auto s = static_cast<std::size_t>(segment);
     const std::int64_t begin = segments[s] * kSegment;
     const std::int64_t end = segments[s] + 1 == segment_count ? p.n : begin + kSegment;
-    ExpectedSpan* const of_segment = &spans[s * rows.size()];
-    for (std::size_t r = 0; r < rows.size(); ++r)
-      of_segment[r] = {.tensor = "y", .begin = rows[r] * p.n + begin, .values = {}};
-    for (std::int64_t j = begin; j < end; ++j) {
-      const std::vector<double> weights = read_weights(p, inputs, j);
-      const Eigen::Map<const Eigen::VectorXd> w(weights.data(), p.k);
-      for (std::int64_t r = 0; r < row_count; ++r) of_segment[r].values.push_back(x.col(r).dot(w));
+    const Eigen::MatrixXd sums = multiply_rows(p, inputs, x, begin, end);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      const auto values = sums.col(static_cast<std::int64_t>(r));
+      spans[s * rows.size() + r] = {
+          .tensor = "y", .begin = rows[r] * p.n + begin, .values = {values.begin(), values.end()}};
     }
   });
   return spans;

@@ -49,6 +49,9 @@ std::int64_t zero_row_bytes(const MatmulProblem& p) {
 void check_weight_format(const MatmulProblem& p) {
   require(p.bits == 16 || p.bits == 8 || p.bits == 4, "bits", "16, 8 or 4", p.bits);
   check_activations(p);
+  if (p.w_transposed && p.is_quantized())
+    throw ProblemError("w_transposed",
+                       "w_transposed must be false unless bits is 16, got true with bits " + std::to_string(p.bits));
   require(p.group_size == 0 || p.group_size == 32 || p.group_size == 64 || p.group_size == 128, "group_size",
           "0 (all of k), 32, 64 or 128", p.group_size);
   if (!p.is_quantized()) {

@@ -57,7 +57,7 @@ TensorSpec weights_tensor(std::string name, Dtype dtype, std::int64_t rows, std:
 std::vector<TensorSpec> matmul_tensors(const Problem& p) {
   std::vector<TensorSpec> specs{{.name = "x", .dtype = p.dtype, .shape = {p.m, p.k}}};
   if (!p.is_quantized()) {
-    specs.push_back(weights_tensor("w", p.dtype, p.n, p.k));
+    specs.push_back(p.w_transposed ? weights_tensor("w", p.dtype, p.k, p.n) : weights_tensor("w", p.dtype, p.n, p.k));
   } else {
     specs.push_back(weights_tensor("w", Dtype::u8, p.n, code_row_bytes(p)));
     specs.back().source = by_rows<std::uint8_t>(p, code_row_bytes(p), &write_codes);

@@ -39,6 +39,7 @@ struct QuantizedRow {
 QuantizedRow quantize_synthetic_row(const MatmulProblem& p, std::uint64_t seed, std::int64_t row);
 
 // Row `row` of W as the tensors of `inputs` hold it, in double precision, exactly; codes of bits 8 and 4 dequantised.
+// Not of a W that is w_transposed.
 std::vector<double> read_weights(const MatmulProblem& p, const Inputs& inputs, std::int64_t row);
 
 }  // namespace inferometer

@@ -18,7 +18,8 @@ ATTENTION = {"batch": 2, "q_heads": 8, "kv_heads": 2, "q_len": 64, "kv_len": 64,
 DECODE = {"batch": 1, "context": 300, "contexts": [], "q_len": 1, "q_heads": 8, "kv_heads": 2, "head_dim": 128, "block_size": 0,
           "kv_bits": 16, "kv_format": "integer", "kv_group_size": 0, "k_row_stride": 0, "v_row_stride": 0, "window_left": -1,
           "soft_cap": 0.0, "splits": 0, "dtype": "f16"}
-MATMUL = {"m": 32, "n": 64, "k": 128, "bits": 16, "activation_bits": 16, "group_size": 0, "symmetric": True, "dtype": "bf16"}
+MATMUL = {"m": 32, "n": 64, "k": 128, "bits": 16, "activation_bits": 16, "group_size": 0, "symmetric": True, "w_transposed": False,
+          "dtype": "bf16"}
 INT8 = {**MATMUL, "bits": 8, "activation_bits": 8}
 INT4 = {**MATMUL, "bits": 4, "group_size": 128}
 # Python packages as files, each recording what it is called with.

@@ -73,6 +73,13 @@ std::vector<Subject> subjects() {
                    .head_axis = 1,
                    .length_field = {},
                    .reduced = "x"});
+    all.push_back({.operator_name = "matmul",
+                   .variant = "cpu.eigen",
+                   .fields = {{"m", n(192)}, {"n", n(128)}, {"k", n(2048)}, {"w_transposed", true}, {"dtype", dtype}},
+                   .main = "y",
+                   .head_axis = 1,
+                   .length_field = {},
+                   .reduced = "x"});
     const auto matmul_with = [&](const Fields& fields) {
       Subject subject{.operator_name = "matmul",
                       .variant = "cpu.dequantize",

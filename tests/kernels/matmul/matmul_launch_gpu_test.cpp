@@ -16,10 +16,15 @@ const std::vector<MatmulProblem> kProblems = {{.m = 1, .n = 4096, .k = 4096},
                                               {.m = 64, .n = 4096, .k = 4096},
                                               {.m = 100, .n = 1441, .k = 4104},
                                               {.m = 257, .n = 4096, .k = 4096},
-                                              {.m = 1000, .n = 3000, .k = 512}};
+                                              {.m = 1000, .n = 3000, .k = 512},
+                                              {.m = 64, .n = 4096, .k = 4096, .w_transposed = true},
+                                              {.m = 257, .n = 1448, .k = 4104, .w_transposed = true}};
 
 // Tiles of all sorts too, but few of them.
-const std::vector<MatmulProblem> kSmallProblems = {{.m = 1, .n = 512, .k = 1032}, {.m = 257, .n = 600, .k = 520}};
+const std::vector<MatmulProblem> kSmallProblems = {{.m = 1, .n = 512, .k = 1032},
+                                                   {.m = 257, .n = 600, .k = 520},
+                                                   {.m = 1, .n = 512, .k = 1032, .w_transposed = true},
+                                                   {.m = 257, .n = 600, .k = 520, .w_transposed = true}};
 
 void check_same_bits(const std::vector<MatmulProblem>& problems, int repeats) {
   const std::unique_ptr<Device> device = gpu();

@@ -19,7 +19,11 @@ inline const std::vector<std::string> kMatmulVariants =
     without_cublas_under_racecheck({"cublas.f16", "cuda.f16_sm80", "cuda.f16_sm90"});
 
 inline Fields matmul_fields(const MatmulProblem& p) {
-  return {{"m", p.m}, {"n", p.n}, {"k", p.k}, {"dtype", std::string(dtype_name(p.dtype))}};
+  return {{"m", p.m},
+          {"n", p.n},
+          {"k", p.k},
+          {"w_transposed", p.w_transposed},
+          {"dtype", std::string(dtype_name(p.dtype))}};
 }
 
 inline VariantRun run_matmul(const std::string& variant, const MatmulProblem& p, std::uint64_t seed = 1,

@@ -52,9 +52,14 @@ void check_random(double most_slices) {  // of 8 elements of k
     const auto log_uniform = [&](double most) {
       return static_cast<std::int64_t>(std::exp(std::uniform_real_distribution<double>(0, std::log(most))(random)));
     };
-    check_matmul({.m = log_uniform(700),
-                  .n = log_uniform(5000),
-                  .k = 8 * log_uniform(most_slices),
+    const std::int64_t m = log_uniform(700);
+    const std::int64_t n = log_uniform(5000);
+    const std::int64_t k = 8 * log_uniform(most_slices);
+    const bool is_kn = random() % 2 == 0;
+    check_matmul({.m = m,
+                  .n = is_kn ? (n + 7) / 8 * 8 : n,
+                  .k = k,
+                  .w_transposed = is_kn,
                   .dtype = seed % 2 == 0 ? Dtype::f16 : Dtype::bf16},
                  seed);
   }

@@ -47,6 +47,28 @@ TEST_CASE("matmul sm90 tiles: stages and boxes begin where the swizzle repeats",
   }
 }
 
+TEST_CASE("matmul sm90 tiles: those for a W stored by columns hold whole panels of it", "[matmul]") {
+  for (const Sm90TileCost& cost : kSm90Tiles) {
+    const Sm90Tile& tile = cost.tile;
+    if (!tile.can_be_kn()) continue;
+    INFO((tile.weights_are_a ? "W as A, " : "X as A, ") << tile.tile_b);
+    CHECK((tile.weights_are_a ? tile.tile_a() : tile.tile_b) % kSm90PanelRows == 0);
+    CHECK((tile.weights_are_a || tile.part_b() % kSm90PanelRows == 0));
+  }
+}
+
+TEST_CASE("matmul sm90 plans: a W stored by columns has some at every size, with tiles that can hold it", "[matmul]") {
+  for (const std::int64_t m : {1, 33, 129, 4096}) {
+    for (const std::int64_t n : {8, 80, 1448, 4096}) {
+      const MatmulProblem p{.m = m, .n = n, .k = 520, .w_transposed = true};
+      const std::vector<Sm90Plan> plans = sm90_plans(p, kH200);
+      CHECK_FALSE(plans.empty());
+      CHECK(std::all_of(plans.begin(), plans.end(), [](const Sm90Plan& plan) { return tile_of(plan).can_be_kn(); }));
+      CHECK(make_sm90_plan(p, kH200).blocks > 0);
+    }
+  }
+}
+
 TEST_CASE("matmul sm90 order: every tile comes once, also where the last band is narrow", "[matmul]") {
   for (const auto& [tiles_a, tiles_b, rows] :
        {std::array<std::uint32_t, 3>{1, 1, 1}, std::array<std::uint32_t, 3>{16, 3, 16},

@@ -43,6 +43,7 @@ class Operands {
     product_.m = p.m;
     product_.n = p.n;
     product_.k = p.k;
+    product_.w_is_kn = p.w_transposed;
     device_.synchronize();
   }
   ~Operands() {
@@ -53,13 +54,13 @@ class Operands {
 
   void launch(const Sm90Plan& plan, Stream stream) {
     std::byte output{};  // RoundedOutput has no members
-    launch_sm90(f16_sm90_kernel(p_.dtype, plan.tile), product_, plan, &output, stream);
+    launch_sm90(kernel_of(plan), product_, plan, &output, stream);
   }
 
   std::vector<float> multiply(const Sm90Plan& plan) {
     const auto elements = static_cast<std::size_t>(p_.m * p_.n);
     INFEROMETER_CUDA_CHECK(cudaMemset(product_.y, 0xff, elements * 2));
-    prepare_sm90(f16_sm90_kernel(p_.dtype, plan.tile), plan);
+    prepare_sm90(kernel_of(plan), plan);
     launch(plan, nullptr);
     INFEROMETER_CUDA_CHECK(cudaDeviceSynchronize());
     std::vector<std::uint16_t> bits(elements);
@@ -71,6 +72,8 @@ class Operands {
   }
 
  private:
+  const void* kernel_of(const Sm90Plan& plan) const { return f16_sm90_kernel(p_.dtype, p_.w_transposed, plan.tile); }
+
   Device& device_;
   MatmulProblem p_;
   std::vector<void*> memory_;
@@ -125,12 +128,30 @@ TEMPLATE_TEST_CASE_SIG("matmul sm90: all plans of aligned rows of Y agree, pairs
   }
 }
 
+TEMPLATE_TEST_CASE_SIG("matmul sm90: all plans of a W stored by columns agree", "[matmul][gpu][w_transposed]",
+                       ((std::int64_t m), m), 1, 17, 65, 130, 257) {
+  const std::unique_ptr<Device> device = gpu();
+  if (!current_gpu_limits().clusters) return;
+  for (const std::int64_t n : thinned<std::int64_t>({8, 72, 384, 1448}, 2)) {
+    const std::int64_t k = m % 2 == 0 ? 520 : 2056;
+    check_plans(*device, {.m = m, .n = n, .k = k, .w_transposed = true, .dtype = n == 384 ? Dtype::bf16 : Dtype::f16},
+                1);
+  }
+}
+
 // Of an H200 every tile, but those of pairs of blocks, is computed more than once by a block; the ring goes on from one
 // to the next, with fewer slices than stages, and the last wave comes whole and in parts.
 TEST_CASE("matmul sm90: all plans agree where blocks take several tiles", "[matmul][gpu]") {
   const std::unique_ptr<Device> device = gpu();
   if (!current_gpu_limits().clusters) return;
   check_plans(*device, {.m = 1100, .n = 5760, .k = 136}, 1);
+}
+
+TEST_CASE("matmul sm90: all plans of a W stored by columns agree where blocks take several tiles",
+          "[matmul][gpu][w_transposed]") {
+  const std::unique_ptr<Device> device = gpu();
+  if (!current_gpu_limits().clusters) return;
+  check_plans(*device, {.m = 1100, .n = 5768, .k = 136, .w_transposed = true}, 1);
 }
 
 void check_random_plans(std::uint64_t count, double most_m, double most_n) {
@@ -144,10 +165,14 @@ void check_random_plans(std::uint64_t count, double most_m, double most_n) {
     };
     const std::int64_t m = log_uniform(most_m);
     const std::int64_t n = log_uniform(most_n);
+    const std::int64_t k = 8 * log_uniform(700);
+    const bool is_kn = random() % 2 == 0;
+    const std::int64_t unit = seed % 4 < 2 ? (is_kn ? 8 : 1) : 192;  // for tiles that want it even
     check_plans(*device,
                 {.m = m,
-                 .n = seed % 4 < 2 ? n : (n + 191) / 192 * 192,  // for tiles that want it even
-                 .k = 8 * log_uniform(700),
+                 .n = (n + unit - 1) / unit * unit,
+                 .k = k,
+                 .w_transposed = is_kn,
                  .dtype = seed % 2 == 0 ? Dtype::f16 : Dtype::bf16},
                 seed);
   }
@@ -180,7 +205,10 @@ TEST_CASE("matmul sm90: what it cannot do it refuses in a sentence", "[matmul][g
         "k must be a multiple of 8, so that rows of X and W start on 16-byte boundaries, got 100");
   CHECK(refusal({.m = 16, .n = 64, .k = 128, .bits = 4}) == "bits must be 16, got 4");
   CHECK(refusal({.m = 16, .n = std::int64_t{1} << 31, .k = 8}) == "n must be at most 2147483135, got 2147483648");
+  CHECK(refusal({.m = 16, .n = 100, .k = 128, .w_transposed = true}) ==
+        "n must be a multiple of 8 with w_transposed, so that rows of W start on 16-byte boundaries, got 100");
   CHECK(refusal({.m = 16, .n = 64, .k = 128}).empty());
+  CHECK(refusal({.m = 16, .n = 64, .k = 128, .w_transposed = true}).empty());
 }
 
 }  // namespace

@@ -21,8 +21,9 @@ struct Shape {
   std::int64_t n = 1;
   std::int64_t k = 1;
   std::string dtype = "f16";
+  bool w_transposed = false;
 
-  Fields fields() const { return {{"m", m}, {"n", n}, {"k", k}, {"dtype", dtype}}; }
+  Fields fields() const { return {{"m", m}, {"n", n}, {"k", k}, {"w_transposed", w_transposed}, {"dtype", dtype}}; }
 };
 
 VariantRun run(const Shape& shape, const test::EditTensors& edit = {}) {
@@ -42,6 +43,30 @@ TEST_CASE("matmul cpu.eigen: sizes around the edges of all tiles agree with doub
   for (const std::int64_t m : {1, 2, 3, 5, 6, 7, 8, 15, 16, 17, 21, 22, 47, 48, 49, 53, 97})
     for (const std::int64_t n : {1, 7, 8, 9, 63, 64, 65, 129})
       for (const std::int64_t k : {1, 31, 255, 256, 257}) check_passes({.m = m, .n = n, .k = k});
+}
+
+TEST_CASE("matmul cpu.eigen: a W stored by columns agrees with double precision", "[matmul][reference]") {
+  for (const std::int64_t m : {1, 2, 5, 6, 8, 16, 17, 21, 47, 48, 49, 53, 485})
+    for (const std::int64_t n : {1, 8, 9, 63, 64, 65, 129})
+      for (const std::int64_t k : {1, 31, 256, 257}) check_passes({.m = m, .n = n, .k = k, .w_transposed = true});
+  check_passes({.m = 20, .n = 130, .k = 1025, .dtype = "bf16", .w_transposed = true});
+}
+
+TEST_CASE("matmul cpu.eigen: W and its transpose stored by columns give the same Y", "[matmul][reference]") {
+  constexpr std::int64_t kN = 70;
+  constexpr std::int64_t kK = 300;
+  const auto weight = [](std::int64_t j, std::int64_t i) { return static_cast<float>((j * 7 + i * 5) % 11 - 5); };
+  const auto by_layout = [&](bool is_kn) {
+    return [=](std::vector<TensorSpec>& specs) {
+      specs[0].source = [](std::int64_t i) { return static_cast<float>(i % 7 - 3); };
+      specs[1].source = [=](std::int64_t i) {
+        return is_kn ? weight(i % kN, i / kN) : weight(i / kK, i % kK);  // sums of integers are exact
+      };
+    };
+  };
+  for (const std::int64_t m : {1, 5, 20, 50})
+    CHECK(run({.m = m, .n = kN, .k = kK}, by_layout(false)).outputs.at("y") ==
+          run({.m = m, .n = kN, .k = kK, .w_transposed = true}, by_layout(true)).outputs.at("y"));
 }
 
 TEST_CASE("matmul cpu.eigen: more tokens than one block, longer rows than one piece", "[matmul][reference]") {
@@ -101,11 +126,14 @@ TEST_CASE("matmul cpu.eigen: a result past 65504 is infinite in f16 and right in
 TEST_CASE("matmul cpu.eigen: the answer depends neither on threads nor on what the workspace held",
           "[matmul][reference]") {
   for (const std::int64_t m : {3, 100}) {
-    CAPTURE(m);
-    const Fields fields = Shape{.m = m, .n = 200, .k = 300}.fields();
-    const auto once = relaunch("matmul", "cpu.eigen", fields, {{.seed = 1}});
-    CHECK(relaunch("matmul", "cpu.eigen", fields, {{.seed = 9}, {.seed = 1}}) == once);
-    for (const int threads : {2, 3, 64}) CHECK(relaunch("matmul", "cpu.eigen", fields, {{.threads = threads}}) == once);
+    for (const bool transposed : {false, true}) {
+      CAPTURE(m, transposed);
+      const Fields fields = Shape{.m = m, .n = 200, .k = 300, .w_transposed = transposed}.fields();
+      const auto once = relaunch("matmul", "cpu.eigen", fields, {{.seed = 1}});
+      CHECK(relaunch("matmul", "cpu.eigen", fields, {{.seed = 9}, {.seed = 1}}) == once);
+      for (const int threads : {2, 3, 64})
+        CHECK(relaunch("matmul", "cpu.eigen", fields, {{.threads = threads}}) == once);
+    }
   }
 }
 

@@ -46,6 +46,10 @@ TEST_CASE("matmul: impossible problems are refused by field, with what is allowe
   refuses(w8a8("group_size", n(128)), {"group_size: ", "0 with activation_bits 8", "got 128"});
   refuses(w8a8("symmetric", no), {"symmetric: ", "activation_bits 8"});
   refuses(w8a8("k", n(132105)), {"k: k must be at most 132104", "overflow", "got 132105"});
+  const Value yes = true;
+  refuses({{"bits", n(8)}, {"w_transposed", yes}},
+          {"w_transposed: w_transposed must be false unless bits is 16, got true with bits 8"});
+  refuses({{"bits", n(4)}, {"k", n(64)}, {"w_transposed", yes}}, {"w_transposed: ", "got true with bits 4"});
   refuses({{"m", n(0)}}, {"m: "});
   refuses({{"k", n(-8)}}, {"k: ", "-8"});
   refuses({{"dtype", std::string("f32")}}, {"dtype: ", "f16", "bf16"});
@@ -124,27 +128,32 @@ TEST_CASE("matmul: metrics give the bits of a weight with all that belongs to it
 }
 
 TEST_CASE("matmul: the judge knows every element of a small product", "[matmul][operator]") {
-  for (const std::int64_t n : {1, 63, 64, 65, 127, 128, 129}) {
-    CAPTURE(n);
-    constexpr std::int64_t kRows = 5;
-    constexpr std::int64_t kDepth = 19;
-    const auto problem = matmul().parse(shape(kRows, n, kDepth));
-    const Inputs inputs(matmul().tensors(problem.get()), 3);
-    const std::vector<float> x = inputs.read("x", 0, kRows * kDepth);
-    const std::vector<float> w = inputs.read("w", 0, n * kDepth);
-    std::vector<int> seen(static_cast<std::size_t>(kRows * n), 0);
-    for (const ExpectedSpan& span : matmul().expect(problem.get(), inputs, 3, 2)) {
-      for (std::size_t e = 0; e < span.values.size(); ++e) {
-        const std::int64_t element = span.begin + static_cast<std::int64_t>(e);
-        ++seen.at(static_cast<std::size_t>(element));
-        double sum = 0;
-        for (std::int64_t k = 0; k < kDepth; ++k)
-          sum += static_cast<double>(x[static_cast<std::size_t>(element / n * kDepth + k)]) *
-                 static_cast<double>(w[static_cast<std::size_t>(element % n * kDepth + k)]);
-        CHECK(std::abs(span.values[e] - sum) <= 1e-13);  // 19 roundings of sums below 100
+  constexpr std::int64_t kRows = 5;
+  constexpr std::int64_t kDepth = 139;
+  for (const bool is_kn : {false, true}) {
+    for (const std::int64_t n : {1, 63, 64, 65, 127, 128, 129}) {
+      CAPTURE(n, is_kn);
+      Fields fields = shape(kRows, n, kDepth);
+      fields.emplace_back("w_transposed", is_kn);
+      const auto problem = matmul().parse(fields);
+      const Inputs inputs(matmul().tensors(problem.get()), 3);
+      const std::vector<float> x = inputs.read("x", 0, kRows * kDepth);
+      const std::vector<float> w = inputs.read("w", 0, n * kDepth);
+      std::vector<int> seen(static_cast<std::size_t>(kRows * n), 0);
+      for (const ExpectedSpan& span : matmul().expect(problem.get(), inputs, 3, 2)) {
+        for (std::size_t e = 0; e < span.values.size(); ++e) {
+          const std::int64_t element = span.begin + static_cast<std::int64_t>(e);
+          ++seen.at(static_cast<std::size_t>(element));
+          double sum = 0;
+          for (std::int64_t k = 0; k < kDepth; ++k)
+            sum += static_cast<double>(x[static_cast<std::size_t>(element / n * kDepth + k)]) *
+                   static_cast<double>(
+                       w[static_cast<std::size_t>(is_kn ? k * n + element % n : element % n * kDepth + k)]);
+          CHECK(std::abs(span.values[e] - sum) <= 1e-12);  // 139 roundings of sums below 100
+        }
       }
+      CHECK(seen == std::vector<int>(seen.size(), 1));
     }
-    CHECK(seen == std::vector<int>(seen.size(), 1));
   }
 }
 
