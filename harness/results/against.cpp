@@ -7,6 +7,7 @@
 #include "harness/measure/stopping.hpp"
 #include "harness/operator/registry.hpp"
 #include "harness/results/record_json.hpp"
+#include "harness/results/shown_fields.hpp"
 #include "harness/results/status.hpp"
 #include "harness/results/summary.hpp"
 
@@ -56,13 +57,33 @@ bool is_built(const Record& record) {
   return variant != nullptr && variant->not_built.empty();
 }
 
+// The file's rows as a run names them now: a field that came later has its default, and the id is of all fields.
+Json with_current_ids(Json base) {
+  for (Json& row : base.at("rows")) {
+    const Record record = record_from_json(row);
+    const Operator* op = find_operator(record.operator_name);
+    if (op == nullptr) continue;
+    Fields problem;
+    bool lacks_fields = false;
+    for (const FieldInfo& field : op->fields) {
+      const Value* value = field_in(record.problem, field.name);
+      lacks_fields |= value == nullptr;
+      problem.emplace_back(field.name, value != nullptr ? *value : field.default_value);
+    }
+    if (!lacks_fields) continue;
+    row["problem"] = fields_json(problem);
+    row["id"] = row_id(record.operator_name, record.variant, problem);
+  }
+  return base;
+}
+
 }  // namespace
 
 std::map<std::string, SweepRow> rows_to_interleave(const Sweep& sweep, const Json& base) {
   require_results(base);
   std::set<std::string> held;
   std::map<std::string, std::vector<Record>> by_problem;
-  for (Record& record : records_of(base)) {
+  for (Record& record : records_of(with_current_ids(base))) {
     held.insert(record.id);
     if (!has_timing(record.status) || !is_built(record)) continue;
     by_problem[record.operator_name + " " + to_string(record.problem)].push_back(std::move(record));
@@ -104,7 +125,7 @@ Record combined(const Record& first, const Record& second) {
 }
 
 Comparison compare_against(const Against& against, const Json& results, const RecordsById& interleaved) {
-  Json base = against.base;
+  Json base = with_current_ids(against.base);
   Json now = results;
   std::set<std::string> measured;
   for (const Json& row : now.at("rows")) measured.insert(text_from(row.at("id")));

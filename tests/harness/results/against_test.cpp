@@ -57,6 +57,22 @@ TEST_CASE("against: rows stand against the earlier file's variant of the same pr
   CHECK(rows_to_interleave(earlier.sweep, earlier.results).empty());  // rows that it has: nothing to build anew
 }
 
+TEST_CASE("against: a file from before a field came has its rows with that field's default", "[results][against]") {
+  Earlier earlier;
+  for (SweepRow& row : earlier.sweep.rows) row.id = row_id(row.operator_name, row.variant, row.problem);
+  const std::vector<Record> measured{timed(earlier.sweep.rows[0], 1000), timed(earlier.sweep.rows[1], 1000)};
+  Against against{.path = "base.json", .base = results_of(earlier.sweep, measured), .threshold = 0.05};
+  for (Json& row : against.base.at("rows")) {
+    row.at("problem").erase("dies_at");
+    row["id"] = "before";
+  }
+  CHECK(rows_to_interleave(earlier.sweep, against.base).empty());
+  CHECK(rows_to_interleave(another_variant(), against.base).at("new0").problem == earlier.sweep.rows[0].problem);
+  const Comparison comparison = compare_against(against, results_of(earlier.sweep, measured), {});
+  REQUIRE(comparison.rows.size() == 2);
+  for (const ComparedRow& row : comparison.rows) CHECK(row.verdict == Verdict::same);
+}
+
 TEST_CASE("against: of several variants the baseline counts, and none that is not built", "[results][against]") {
   Earlier earlier;
   const SweepRow row = earlier.sweep.rows[0];
