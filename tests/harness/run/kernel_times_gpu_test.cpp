@@ -18,7 +18,8 @@ TEST_CASE("run: a row that a profiler looked at leaves its worker behind, and th
   CHECK(result.ended_well());
   CHECK(result.err.find("worker") == std::string::npos);  // its end is no mishap
   std::set<double> workers;
-  for (const Json& row : read_json(output).at("rows")) {
+  const Json results = read_json(output);  // outlives the loop over its rows
+  for (const Json& row : results.at("rows")) {
     INFO(row.dump(1));
     REQUIRE(was_measured(row));
     const Json& timing = row.at("timing");
