@@ -8,6 +8,7 @@
 
 #include "harness/operator/cuda_check.cuh"
 #include "kernels/attention_prefill/flash_sm80.cuh"
+#include "kernels/attention_prefill/flash_sm80_schedule.hpp"
 #include "kernels/attention_prefill/prefill_limits.hpp"
 
 namespace inferometer {
@@ -46,8 +47,8 @@ FlashParams plain_params(const AttentionPrefillProblem& problem, const Attention
       .head_dim = static_cast<int>(problem.head_dim),
       .visible = VisibleKeys(static_cast<int>(problem.q_len), static_cast<int>(problem.kv_len), problem.causal),
       .scale = SoftmaxScale(problem.head_dim),
-      .schedule = make_tile_schedule(problem.batch * problem.q_heads, tiles, heads_per_kv,
-                                     kv_head_bytes<Config>(problem), cache_bytes_for_keys()),
+      .schedule = flash_sm80_schedule(problem.causal, problem.batch * problem.q_heads, tiles, heads_per_kv,
+                                      kv_head_bytes<Config>(problem), cache_bytes_for_keys()),
   };
 }
 
@@ -74,9 +75,9 @@ GeneralFlashParams general_params(const AttentionPrefillProblem& problem, const 
     params.inverse_cap = static_cast<float>(1 / cap);
   }
   if (problem.ragged())  // one head's tiles of all sequences
-    params.schedule =
-        make_tile_schedule(problem.q_heads, ragged_tile_numbers(params.total_q, problem.batch, Config::kTileQ),
-                           params.heads_per_kv, kv_head_bytes<Config>(problem), cache_bytes_for_keys());
+    params.schedule = flash_sm80_schedule(problem.causal, problem.q_heads,
+                                          ragged_tile_numbers(params.total_q, problem.batch, Config::kTileQ),
+                                          params.heads_per_kv, kv_head_bytes<Config>(problem), cache_bytes_for_keys());
   return params;
 }
 
