@@ -3,7 +3,8 @@
 // A thread block computes a tile of queries of one head, a warp kRowTiles x 16 of its rows, against all keys they see,
 // kTileKv at a time. Scores and probabilities never leave registers: the accumulator of S = Q K^T has the layout of the
 // A operand of P V. Keys and values come through two stages of shared memory, copied (cp.async) while the stage
-// before is used; a second thread block on the same SM keeps the tensor cores busy during this one's exponentials.
+// before is used; a second thread block on the same SM keeps the tensor cores busy during this one's exponentials. Or,
+// where a block is alone on its SM, more stages with barriers of their own let its warps be at different tiles.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "kernels/attention_prefill/visible_keys.cuh"
 #include "kernels/common/half_ops.cuh"
 #include "kernels/ptx/cp_async.cuh"
+#include "kernels/ptx/cp_async_barrier.cuh"
 #include "kernels/ptx/ldmatrix.cuh"
 #include "kernels/ptx/mma.cuh"
 #include "kernels/ptx/shared_address.cuh"
@@ -124,9 +126,18 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   using Copy = TileCopy<Config>;
 
   extern __shared__ __align__(128) unsigned char shared[];
-  const std::uint32_t q_tile = shared_address(shared);
-  const std::uint32_t k_tiles = q_tile + Config::kTileQBytes;
-  const std::uint32_t v_tiles = k_tiles + 2 * Config::kTileKvBytes;
+  const std::uint32_t base = shared_address(shared);
+  const std::uint32_t q_tile = base + (Config::kLoose ? Config::kStagesBytes - Config::kTileQBytes : 0);
+  const std::uint32_t k_tiles = base + (Config::kLoose ? 0 : Config::kTileQBytes);
+  const std::uint32_t v_tiles = k_tiles + Config::kValuesAt;
+  // A stage's copies are complete; everyone is done with it.
+  __shared__ std::uint64_t barriers[Config::kLoose ? 2 * Config::kStages : 1];
+  const std::uint32_t full = shared_address(barriers);
+  const std::uint32_t empty = full + 8 * Config::kStages;
+  if constexpr (Config::kLoose) {
+    if (threadIdx.x == 0)
+      for (int i = 0; i < 2 * Config::kStages; ++i) stage_barrier_init(full + 8 * i, Config::kThreads);
+  }
   using Place = decltype(block_place(p, Config::kTileQ));
   __shared__ Place place;
   if (threadIdx.x == 0) place = block_place(p, Config::kTileQ);
@@ -138,9 +149,9 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   const int lane = threadIdx.x % 32;
   const int warp_row = threadIdx.x / 32 * Config::kWarpRows;
 
-  const auto copy_kv = [&](int tile) {
+  const auto copy_kv = [&](int tile, int to) {  // `to`: loose, the stage
+    const std::uint32_t stage = (Config::kLoose ? to : tile % 2) * Config::kStageBytes;
     if constexpr (Config::kGeneral) {
-      const std::uint32_t stage = tile % 2 * Config::kTileKvBytes;
       const T* const k = static_cast<const T*>(p.k) + place.kv_offset + Copy::column();
       const KeyRows<Config> rows(tile * Config::kTileKv, place.kv_len, place.blocks, p.block_size);
       rows.start(k_tiles + stage, k, p.kv_stride, p.head_dim);
@@ -149,20 +160,23 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
       const int keys = p.visible.kv_len - tile * Config::kTileKv;
       const std::int64_t from =
           place.kv_offset + (std::int64_t{tile} * Config::kTileKv + Copy::row()) * p.kv_stride + Copy::column();
-      const std::uint32_t stage = tile % 2 * Config::kTileKvBytes;
       Copy::template start<Config::kTileKv>(k_tiles + stage, static_cast<const T*>(p.k) + from, p.kv_stride, keys,
                                             p.head_dim);
       Copy::template start<Config::kTileKv>(v_tiles + stage, static_cast<const T*>(p.v) + from, p.kv_stride, keys,
                                             p.head_dim);
     }
-    cp_async_commit();
+    if constexpr (Config::kLoose) {
+      stage_barrier_arrive_copied(full + 8 * to);
+    } else {
+      cp_async_commit();
+    }
   };
   const int first_tile = first_key(place) / Config::kTileKv;
   if (place.last_key >= 0) {
     const T* from = static_cast<const T*>(p.q) + place.q_offset + Copy::row() * p.q_stride + Copy::column();
     Copy::template start<Config::kTileQ>(q_tile, from, p.q_stride, place.queries, p.head_dim);
     cp_async_commit();
-    copy_kv(first_tile);
+    copy_kv(first_tile, 0);
   }
 
   // The row that each lane gives to ldmatrix: for A fragments of Q and, transposed, B fragments of V; and for B
@@ -173,10 +187,11 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
 
   std::uint32_t q[Config::kQueriesInRegisters ? Config::kDimSteps : 1][Config::kRowTiles][4];
   if constexpr (Config::kQueriesInRegisters) {
-    cp_async_wait<1>();
+    cp_async_wait<Config::kLoose ? 0 : 1>();
     __syncthreads();
 #pragma unroll
     for (int d = 0; d < Config::kDimSteps; ++d) load_query_fragments<Config>(q[d], q_lane, d);
+    if constexpr (Config::kLoose) __syncthreads();  // keys go there next
   }
 
   OnlineSoftmax<Config::kRowTiles> softmax(p.scale);
@@ -184,19 +199,42 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   const int last_key = place.last_key;
   const int warp_query = place.first_query + warp_row;
   const VisibleKeys visible = visible_keys(p, place);
+  int stage = 0;             // loose: of the tile
+  std::uint32_t parity = 0;  // and of the use of that stage
   for (int tile = first_tile; tile * Config::kTileKv <= last_key; ++tile) {
-    cp_async_wait<0>();
-    __syncthreads();  // this stage is complete, and nobody still reads the other one
     const int key = tile * Config::kTileKv;
-    if (key + Config::kTileKv <= last_key) copy_kv(tile + 1);
-
-    if (key > visible.last(warp_query + Config::kWarpRows - 1)) continue;  // above the diagonal for this warp
-    if constexpr (Config::kGeneral) {
-      if (key + Config::kTileKv <= visible.first(warp_query)) continue;  // before the window
+    const int here = Config::kLoose ? stage : tile % 2;
+    if constexpr (Config::kLoose) {
+      stage = stage + 1 == Config::kStages ? 0 : stage + 1;
+      const std::uint32_t parity_here = parity;
+      if (stage == 0) parity ^= 1;
+      if (key + Config::kTileKv <= last_key) {
+        stage_barrier_wait(empty + 8 * stage, parity ^ 1);
+        copy_kv(tile + 1, stage);
+      }
+      stage_barrier_wait(full + 8 * here, parity_here);
+    } else {
+      cp_async_wait<0>();
+      __syncthreads();  // this stage is complete, and nobody still reads the other one
+      if (key + Config::kTileKv <= last_key) copy_kv(tile + 1, 0);
     }
-    const std::uint32_t stage = tile % 2 * Config::kTileKvBytes;
+    const auto release = [&] {
+      if constexpr (Config::kLoose) stage_barrier_arrive(empty + 8 * here);
+    };
+
+    if (key > visible.last(warp_query + Config::kWarpRows - 1)) {  // above the diagonal for this warp
+      release();
+      continue;
+    }
+    if constexpr (Config::kGeneral) {
+      if (key + Config::kTileKv <= visible.first(warp_query)) {  // before the window
+        release();
+        continue;
+      }
+    }
+    const std::uint32_t at = here * Config::kStageBytes;
     float s[Config::kRowTiles][Config::kKeyTiles][4] = {};
-    scores<Config>(s, q, q_lane, k_tiles + stage + k_lane);
+    scores<Config>(s, q, q_lane, k_tiles + at + k_lane);
     if constexpr (Config::kGeneral) {
       if (p.cap > 0.0F) cap_scores<Config>(s, p.cap, p.inverse_cap);
       if (key < visible.first(warp_query + Config::kWarpRows - 1))
@@ -207,11 +245,16 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     softmax.follow(s, acc);
     std::uint32_t probabilities[Config::kRowTiles][Config::kKeyTiles][2];
     softmax.template exponentials<T>(s, probabilities);
-    accumulate<Config>(acc, probabilities, v_tiles + stage + v_lane);
+    accumulate<Config>(acc, probabilities, v_tiles + at + v_lane);
+    release();
   }
 
   // O / sum, through this warp's own rows of the query tile, so that global stores are 16 bytes wide.
-  __syncwarp();
+  if constexpr (Config::kLoose) {
+    __syncthreads();  // these rows may lie over keys that others still read
+  } else {
+    __syncwarp();
+  }
 #pragma unroll
   for (int r = 0; r < softmax.kRows; ++r) {
     const float sum = softmax.total(r);

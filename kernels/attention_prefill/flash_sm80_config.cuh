@@ -10,7 +10,7 @@ namespace inferometer {
 // read from shared memory at each step. kBlocksPerSm: with 2 blocks of 128 threads the compiler may use the 255
 // registers a thread can have.
 template <class T_, int kHeadDim_, int kWarps_, int kRowTiles_, int kTileKv_, bool kQueriesInRegisters_,
-          int kBlocksPerSm_>
+          int kBlocksPerSm_, int kStages_ = 2>
 struct FlashConfig {
   using T = T_;
   using Tile = SwizzledTile<kHeadDim_>;
@@ -27,7 +27,15 @@ struct FlashConfig {
   static constexpr int kBlocksPerSm = kBlocksPerSm_;
   static constexpr int kTileQBytes = kTileQ * Tile::kRowBytes;
   static constexpr int kTileKvBytes = kTileKv * Tile::kRowBytes;
-  static constexpr int kSharedBytes = kTileQBytes + 4 * kTileKvBytes;
+  // Two stages: the block meets at each tile. More, loose: stages have barriers of their own, Q comes by way of the
+  // last ones, and a warp may be a tile ahead of another.
+  static constexpr int kStages = kStages_;
+  static constexpr bool kLoose = kStages > 2;
+  static constexpr int kStageBytes = kLoose ? 2 * kTileKvBytes : kTileKvBytes;  // from one K to the next
+  static constexpr int kValuesAt = kLoose ? kTileKvBytes : 2 * kTileKvBytes;    // from K to V of a stage
+  static constexpr int kStagesBytes = kStages * 2 * kTileKvBytes;
+  static constexpr int kSharedBytes = (kLoose ? 0 : kTileQBytes) + kStagesBytes;
+  static_assert(!kLoose || (kQueriesInRegisters && kTileQBytes <= kStagesBytes - 2 * kTileKvBytes));
 };
 
 // The same tiles for problems that are not plain: ragged or paged, with strides, a window, a soft cap or values of

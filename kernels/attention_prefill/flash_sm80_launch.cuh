@@ -10,6 +10,7 @@
 #include "kernels/attention_prefill/flash_sm80.cuh"
 #include "kernels/attention_prefill/flash_sm80_schedule.hpp"
 #include "kernels/attention_prefill/prefill_limits.hpp"
+#include "kernels/common/gpu_limits.hpp"
 
 namespace inferometer {
 
@@ -97,6 +98,17 @@ void launch_flash_config(const AttentionPrefillProblem& problem, const Attention
   } else {
     using General = GeneralFlashConfig<Config>;
     launch_flash_kernel<General>(general_params<General>(problem, t), stream);
+  }
+}
+
+// Wide where a block can have that much shared memory, else Narrow.
+template <class Wide, class Narrow>
+void launch_flash_that_fits(const AttentionPrefillProblem& problem, const AttentionPrefillTensors& t, Stream stream) {
+  constexpr int kStaticBytes = 512;  // the place and the barriers take less
+  if (current_gpu_limits().block_smem_bytes >= Wide::kSharedBytes + kStaticBytes) {
+    launch_flash_config<Wide>(problem, t, stream);
+  } else {
+    launch_flash_config<Narrow>(problem, t, stream);
   }
 }
 
