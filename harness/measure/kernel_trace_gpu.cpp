@@ -34,7 +34,9 @@ void* open_library() {
     for (const char* folder : {"/extras/CUPTI/lib64/", "/lib64/", "/lib/"}) paths.push_back(toolkit + folder + name);
   for (const std::string& path : paths)
     if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-  throw ProfilerError("no " + name + " was found, neither on the library path nor in " + toolkits.back() +
+  std::string places = "the library path";
+  for (const std::string& toolkit : toolkits) places += ", " + toolkit;
+  throw ProfilerError("no " + name + " was found in any of " + places +
                       ": it comes with the CUDA Toolkit; name its folder in LD_LIBRARY_PATH");
 }
 

@@ -8,8 +8,9 @@
 
 namespace inferometer {
 
-// A sentence for each device and fault: "12 cold rows on cpu are not cold: ...". None where all is well, and none for
-// files of earlier versions, which hold no checks. `results` has the schema inferometer.results/1.
+// A sentence for each device and fault: "12 rows on cpu said to be cold: the isolated times are not, ...". None where
+// all is well, and none for files of earlier versions, which hold no checks. `results` has the schema
+// inferometer.results/1.
 std::vector<std::string> cache_warnings(const Json& results);
 
 }  // namespace inferometer

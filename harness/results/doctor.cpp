@@ -85,7 +85,7 @@ void look_at_cache(Findings& found, const std::string& device, const Examination
   const std::string size = shown_bytes(static_cast<double>(check.read_bytes));
   if (verdicts.clear == CacheVerdict::works) {
     found.good(clear, "a read of " + size + " takes " + shown_time(check.cold_ns) + " after clearing, " +
-                          shown_time(check.warm_ns) + " without; none of it came from the cache");
+                          shown_time(check.warm_ns) + " without: no faster than memory delivers");
   } else if (verdicts.clear == CacheVerdict::unclear) {
     found.advise(clear, "a read of " + size + " takes " + shown_time(check.cold_ns) + " after clearing and " +
                             shown_time(check.warm_ns) + " without: too near each other to tell whether clearing works");

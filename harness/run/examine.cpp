@@ -1,6 +1,7 @@
 #include "harness/run/examine.hpp"
 
 namespace inferometer {
+
 CheckedCache checked_cache(Device& device, CacheCheckOf check_of, const CacheCheckEffort& effort) {
   try {
     return {.check = check_of(device, effort), .absent = {}};
