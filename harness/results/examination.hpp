@@ -44,7 +44,7 @@ CacheVerdicts judge_cache(const Examination& measured);
 // "works", ..., as results files have it.
 std::string_view verdict_word(CacheVerdict verdict);
 
-// For the flags of a cold row: "cache_not_cleared", and "rotation_in_cache" where it has an amortized time.
+// For the flags of a cold row: "cache_not_cleared", and "rotation_in_cache" if its `amortized` time says cold as well.
 std::vector<std::string> cold_flags(const CacheVerdicts& verdicts, bool amortized);
 
 // Noise, ceilings, the check of the cache and its verdicts.

@@ -231,9 +231,10 @@ void RowRunner::time(const ResolvedRow& row, Device& device, const std::vector<s
 // Flags what the check of this device's cache says of a cold time.
 void RowRunner::note_cache(bool on_gpu, Timing& timing) const {
   if (settings_.measure.cache == CacheMode::warm) return;
+  const bool rotates = timing.amortized && timing.amortized->cache == CacheMode::cold;
   for (const ExaminedDevice& one : examined_devices(report_)) {
     if (one.is_gpu != on_gpu) continue;
-    for (std::string& flag : cold_flags(judge_cache(one.measured), timing.amortized.has_value()))
+    for (std::string& flag : cold_flags(judge_cache(one.measured), rotates))
       timing.isolated.flags.push_back(std::move(flag));
   }
 }

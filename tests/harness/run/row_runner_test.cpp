@@ -147,7 +147,9 @@ TEST_CASE("row: input sets together exceed twice the cache, within 64 and the me
 TEST_CASE("row: a cold time on a device whose cache is not cleared is flagged, a warm one and others are not",
           "[run][row][doctor]") {
   Bench bench;
-  const auto flags = [&](const char* variant) { return bench.run(variant).record.timing->isolated.flags; };
+  const auto flags = [&](const char* variant, std::int64_t n = 1000) {
+    return bench.run(variant, n).record.timing->isolated.flags;
+  };
   test::SimulatedCache cache;
   cache.clears = false;
   const Examination uncleared = test::examined(cache);
@@ -160,6 +162,7 @@ TEST_CASE("row: a cold time on a device whose cache is not cleared is flagged, a
   cache.holds_bytes *= 8;
   bench.report.gpu_cache.check = test::examined(cache).cache;
   CHECK(flags("cuda.right") == std::vector<std::string>{"rotation_in_cache"});
+  CHECK(flags("cuda.right", 10).empty());  // whose sets stay in the cache and say so
   bench.settings.measure.cache = CacheMode::warm;
   CHECK(flags("cuda.right").empty());
 }
