@@ -51,7 +51,7 @@ expect 2 'give one of the two' run tiny.json --dry-run --shard 1/3 --row "$missi
 # Several devices: CPU rows run alone, on the first.
 expect 0 'cpu.flash' run tiny.json -o devices.json --devices 0,0 --quiet
 [ "$(measured_rows devices.json)" = 8 ] || fail 'devices' 'devices.json lacks 8 measured rows'
-[ "$(grep -c '"device": "cpu"' devices.json)" = 8 ] || fail 'devices' 'the file does not say where its rows ran'
+[ "$(sed -n '/^ "rows": \[/,$p' devices.json | grep -c '"device": "cpu"')" = 8 ] || fail 'devices' 'the file does not say where its rows ran'
 expect 2 'one device, --devices names 2' run tiny.json -o no.json --devices 0,1 --in-process
 expect 2 'excludes' run tiny.json -o no.json --devices 0,1 --device 1
 expect 2 'devices' run tiny.json -o no.json --devices 0,x
