@@ -25,8 +25,8 @@ struct HeavyTails {
   double column_factor = 1;
 };
 
-// The largest of some 10^7 sums of `terms` products of a normal value and a weight, over the root mean square of all:
-// 5.5 for many terms, more for few.
+// A bound of the largest of some 10^7 sums of `terms` products of a normal value and a weight, over the root mean
+// square of all: 5.5 for many terms, more for few.
 double largest_over_rms(std::int64_t terms, const HeavyTails& tails = {});
 
 // O of attention over at most `keys` keys; spans of v_head_dim elements (0: head_dim). The unnormalised P may be

@@ -169,18 +169,31 @@ TEST_CASE("tolerance: the largest of many sums is bounded, more closely the more
   CHECK(largest_over_rms(100'000, tails) == Approx(5.5).epsilon(1e-3));
   std::mt19937_64 random(5);
   std::normal_distribution<double> normal;
+  std::bernoulli_distribution is_outlier(tails.outlier_share);
   for (const int terms : {1, 4, 16, 64}) {
     CAPTURE(terms);
     constexpr int kSums = 200'000;
     double largest = 0;
+    double largest_of_tails = 0;
+    double squares_of_tails = 0;
     for (int n = 0; n < kSums; ++n) {
       double sum = 0;
-      for (int i = 0; i < terms; ++i) sum += normal(random) * normal(random);
+      double sum_of_tails = 0;
+      for (int i = 0; i < terms; ++i) {
+        const double product = normal(random) * normal(random);
+        sum += product;
+        sum_of_tails += product * (is_outlier(random) ? tails.outlier_factor : 1) * (i == 0 ? tails.column_factor : 1);
+      }
       largest = std::max(largest, std::abs(sum));
+      largest_of_tails = std::max(largest_of_tails, std::abs(sum_of_tails));
+      squares_of_tails += sum_of_tails * sum_of_tails;
     }
     largest /= std::sqrt(terms);
+    largest_of_tails /= std::sqrt(squares_of_tails / kSums);
     CHECK(largest < largest_over_rms(terms));
     CHECK(largest > 0.6 * largest_over_rms(terms));  // of fewer sums than the bound is for
+    CHECK(largest_of_tails < largest_over_rms(terms, tails));
+    CHECK(largest_of_tails > 0.3 * largest_over_rms(terms, tails));  // of 10^7 sums of 16 terms: 21.5, 0.59 of it
     CHECK(largest_over_rms(terms) < largest_over_rms(terms, tails));
   }
 }
