@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "harness/operator/nearest_word.hpp"
 #include "harness/results/sha256.hpp"
@@ -13,11 +14,24 @@ namespace {
 constexpr std::size_t kIdDigits = 12;
 constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
 
-// Keeps the one row whose id is or begins with `wanted`.
-void select_row(std::vector<SweepRow>& rows, const std::string& wanted) {
+// Whether a file from before one of the fields came has the row under this id. It ran with that field's default.
+bool had_id(const SweepRow& row, const Operator& op, const std::string& id) {
+  return std::any_of(op.fields.begin(), op.fields.end(), [&](const FieldInfo& field) {
+    Fields problem = row.problem;
+    const std::pair<std::string, Value> later{field.name, field.default_value};
+    return std::erase(problem, later) > 0 && row_id(row.operator_name, row.variant, problem) == id;
+  });
+}
+
+// Keeps the one row whose id is or begins with `wanted`, or was that in older files.
+void select_row(std::vector<SweepRow>& rows, const Operator& op, const std::string& wanted) {
   std::vector<std::string> matches;
   for (const SweepRow& row : rows)
     if (row.id.starts_with(wanted)) matches.push_back(row.id);
+  if (matches.empty() && wanted.size() == kIdDigits) {
+    for (const SweepRow& row : rows)
+      if (had_id(row, op, wanted)) matches.push_back(row.id);
+  }
   if (matches.empty()) throw ConfigError("--row " + printable(wanted) + ": no row has this id; --dry-run lists them");
   if (matches.size() > 1) {
     throw ConfigError("--row " + printable(wanted) + ": begins the ids of " + std::to_string(matches.size()) +
@@ -62,7 +76,7 @@ Sweep parse_sweep(const std::string& text, const std::string& path, const SweepO
               .measure = config.measure,
               .limits = config.limits};
   if (sweep.rows.empty()) throw ConfigError(path + ": no row is left: the conditions (where, --filter) leave out all");
-  if (!options.row.empty()) select_row(sweep.rows, options.row);
+  if (!options.row.empty()) select_row(sweep.rows, *config.op, options.row);
   return sweep;
 }
 

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "tests/harness/sweep/config_fixture.hpp"
 #include "tests/support/catch.hpp"
@@ -210,6 +211,25 @@ TEST_CASE("options: --row takes an id or what only one id begins with", "[sweep]
   const std::string with_baseline = std::string(kThreeLengths) + R"(, "baseline": "cpu.naive")";
   CHECK(parsed(with_baseline, {.row = all.rows[1].id}).rows[0].baseline_id.empty());
   CHECK(parsed(with_baseline, {.row = all.rows[0].id}).rows[0].baseline_id == all.rows[0].id);
+}
+
+TEST_CASE("options: --row takes the id of files from before a field came, whose default they ran with",
+          "[sweep][options]") {
+  const std::vector<SweepRow> rows = parsed(kThreeLengths).rows;
+  const SweepRow& row = rows[3];
+  const auto id_without = [&](const std::string& name) {
+    Fields problem = row.problem;
+    std::erase_if(problem, [&](const auto& field) { return field.first == name; });
+    return row_id(row.operator_name, row.variant, problem);
+  };
+  const Sweep found = parsed(kThreeLengths, {.row = id_without("soft_cap")});
+  REQUIRE(found.rows.size() == 1);
+  CHECK(found.rows[0].id == row.id);
+  const Sweep full = parsed(kThreeLengths, {.row = id_without("causal")});
+  REQUIRE(full.rows.size() == 1);
+  CHECK(full.rows[0].id == rows[1].id);  // the one with the default; `row` is causal
+  CHECK(refusal_with(kThreeLengths, {.row = id_without("soft_cap").substr(0, 11)}).find("no row has this id") !=
+        std::string::npos);
 }
 
 TEST_CASE("options: --quick keeps the ends of axes and zip groups, and measures loosely", "[sweep][options]") {
