@@ -70,7 +70,7 @@ done < <(grep -oP '(?<![-/\w])(experiments|results|harness|reference|tests)/[a-z
 cd -- "$work" || exit 1
 cat >CONFIG.json <<'JSON'
 {"schema": "inferometer.sweep/1", "name": "tiny", "question": "Does it run?", "operator": "attention_prefill",
- "variants": ["cpu.naive", "cpu.flash"], "fixed": {"q_heads": 1, "kv_heads": 1, "head_dim": 32, "dtype": "f32", "seq_len": 16},
+ "variants": ["cpu.naive", "cpu.flash"], "baseline": "cpu.naive", "fixed": {"q_heads": 1, "kv_heads": 1, "head_dim": 32, "dtype": "f32", "seq_len": 16},
  "measure": {"min_samples": 1, "max_seconds": 0.05, "cache": "warm"}}
 JSON
 "$program" run CONFIG.json -o FILE.json --quiet >said 2>&1  # its exit code may be a matter of timing
@@ -84,7 +84,12 @@ while IFS= read -r line; do
   case $line in
     *' compare before.json '* | *' report FILE.json'* | *' export FILE.json '* | *' --demonstrations'*) ;;
     *' run CONFIG.json --against before.json'*) words+=(-o again.json --quiet) ;;
-    *' run experiments/'*) words=(run "$project/${words[1]}" --dry-run) ;;
+    *' run experiments/'*)
+      line=${line/cuda.simple,/}            # README's own kernel, which is not in this program
+      eval "words=(${line#./inferometer })"  # what stands in quotes is one word
+      words[1]=$project/${words[1]}
+      words+=(--dry-run)
+      ;;
     *) continue ;;
   esac
   ran=$((ran + 1))
@@ -92,6 +97,37 @@ while IFS= read -r line; do
   case $? in 0 | 1 | 3) ;; *) fail "$line" "$(cat said)" ;; esac  # 1, 3: slower or suspect rows, a matter of timing
 done < <(cd -- "$project" && commands | grep '^README.md:')
 [ "$ran" -ge 7 ] || fail 'README.md' "only $ran of its commands were run"
+
+# README's own sweep is one, and takes the values that the text below it gives to options of `run`.
+awk '/^```json$/ {on = 1; next} /^```$/ {on = 0} on' "$project/README.md" >mine.json
+"$program" run mine.json --dry-run >said 2>&1 && grep -q 'kv_heads=8 q_len=256 ' said || fail "README's sweep" "$(cat said)"
+values=0
+while IFS= read -r option; do
+  eval "words=($option)"
+  values=$((values + 1))
+  "$program" run mine.json "${words[@]}" --dry-run >said 2>&1 || fail "README.md" "run refuses $option: $(cat said)"
+done < <(grep -oE "\`--(filter|set|variants) [^\`]+\`" "$project/README.md" | tr -d '`')
+[ "$values" -ge 3 ] || fail 'README.md' "only $values options with values were found"
+
+# Words that README sets as code are those of results files, of `list` and of helps, head a column of what `run` prints, or
+# are a whole text in the harness, as flags of a timing and phases of a row are.
+"$program" run CONFIG.json -o table.json --quiet 2>&1 | grep '^variant ' >columns
+{
+  cat "$project/results/schema.json" columns
+  "$program" list
+  for asked in '' run list profile compare doctor; do "$program" $asked --help; done
+  (cd -- "$project" && ls harness && grep -rhoE '"[a-z_]+"' harness && grep '"name"' CMakePresets.json)
+} 2>&1 | grep -oE '[A-Za-z_][A-Za-z0-9_]*' | sort -u >known
+named=0
+while IFS= read -r word; do
+  named=$((named + 1))
+  grep -qxF -e "$word" known || fail 'README.md' "nothing is called $word"
+done < <(grep -oE '`[a-z][a-z0-9_]*`' "$project/README.md" | tr -d '`' | sort -u)
+[ "$named" -ge 20 ] || fail 'README.md' "only $named names were found"
+for column in $(sed -n '/^attention_prefill: batch/{n;p;q}' "$project/README.md"); do
+  case $column in q_len | kv_len | causal) continue ;; esac  # of the problem, where it differs between rows
+  grep -qwF -e "$column" columns || fail 'README.md' "run prints no column $column"
+done
 
 # What README shows of commands on published files is what they print.
 cd -- "$project" || exit 1
