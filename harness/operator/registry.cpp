@@ -1,5 +1,4 @@
 #include "harness/operator/registry.hpp"
-#include "harness/operator/choice.hpp"
 #include "harness/operator/variant_name.hpp"
 
 #include <algorithm>
@@ -21,12 +20,6 @@ using Variants = std::map<std::string, Variant, std::less<>>;
 
 std::map<std::string, Variants, std::less<>>& variants() {
   static std::map<std::string, Variants, std::less<>> all;
-  return all;
-}
-
-// By operator and variant.
-std::map<std::pair<std::string, std::string>, ChoiceText>& choices() {
-  static std::map<std::pair<std::string, std::string>, ChoiceText> all;
   return all;
 }
 
@@ -67,17 +60,6 @@ void register_variant(Variant variant) {
   Variants& of_operator = variants()[variant.operator_name];
   const std::string name = variant.name;
   if (!of_operator.emplace(name, std::move(variant)).second) refuse_registration(where + " is registered twice");
-}
-
-void register_choice(std::string_view operator_name, std::string_view variant, ChoiceText text) {
-  if (!choices().emplace(std::pair(std::string(operator_name), std::string(variant)), text).second)
-    refuse_registration("the choice of variant '" + std::string(operator_name) + "/" + std::string(variant) +
-                        "' is registered twice");
-}
-
-std::string choice_of(std::string_view operator_name, std::string_view variant, const void* state) {
-  const auto found = choices().find(std::pair(std::string(operator_name), std::string(variant)));
-  return found == choices().end() ? std::string() : found->second(state);
 }
 
 std::vector<const Operator*> all_operators() {

@@ -62,7 +62,6 @@ struct Record {
   std::optional<Rates> rates;
   std::map<std::string, std::size_t> memory_bytes;  // by role, and "peak"
   std::vector<Metric> metrics;
-  std::string choice;  // what the variant chose for this problem, in its words; empty: it says nothing
   std::map<std::string, std::string> versions;  // of a peer and what it runs on; empty for our own variants
 };
 

@@ -228,7 +228,6 @@ Json record_json(const Record& record) {
                {"rates", record.rates ? rates_json(*record.rates) : Json(nullptr)},
                {"memory", record.memory_bytes.empty() ? Json(nullptr) : memory_json(record.memory_bytes)},
                {"metrics", std::move(metrics)}};
-  if (!record.choice.empty()) json["choice"] = record.choice;
   if (!record.versions.empty()) json["versions"] = record.versions;
   for (const std::string& path : null_non_finite(json)) {
     const std::string flag = path + " was not a finite number";
@@ -266,7 +265,6 @@ Record record_from_json(const Json& json) {
   if (const Json& work = json.at("work"); !work.is_null()) record.work = work_from(work);
   if (const Json& rates = json.at("rates"); !rates.is_null()) record.rates = rates_from(rates);
   if (const Json& memory = json.at("memory"); !memory.is_null()) record.memory_bytes = memory_from(memory);
-  if (const auto choice = json.find("choice"); choice != json.end()) record.choice = *choice;
   if (json.contains("versions")) record.versions = json.at("versions").get<std::map<std::string, std::string>>();
   for (const auto& [name, value] : json.at("metrics").items()) record.metrics.push_back({name, real_from(value)});
   return record;

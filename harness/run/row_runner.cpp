@@ -75,14 +75,6 @@ std::string too_uncertain(const IsolatedTiming& timing) {
          " % of itself: other work took the processors, or the seconds allowed were too few";
 }
 
-// The first set's, of which isolated times are; amortized ones are of all sets, each with a choice of its own.
-std::string choice_of_sets(const std::vector<std::unique_ptr<TensorSet>>& sets) {
-  const std::string first = sets.front()->choice();
-  const auto others = std::count_if(sets.begin(), sets.end(), [&](const auto& set) { return set->choice() != first; });
-  if (others == 0) return first;
-  return first + "; " + std::to_string(others) + " of " + std::to_string(sets.size()) + " input sets chose otherwise";
-}
-
 // Drops what a row that failed may not show.
 void fail(Record& record, Status status, const std::string& reason) {
   record.status = status;
@@ -189,7 +181,6 @@ void RowRunner::measure(ResolvedRow& row, Device& device, MemoryLedger& ledger, 
     }
     sets.push_back(std::make_unique<TensorSet>(row, device, ledger, settings_.seed, workspace));
     device.synchronize();
-    record.choice = choice_of_sets(sets);
   }
   const std::size_t set_bytes = ledger.held_bytes() - workspace.size();
   double launch_seconds = 0;
@@ -209,7 +200,6 @@ void RowRunner::measure(ResolvedRow& row, Device& device, MemoryLedger& ledger, 
   {
     const Phase measuring(phase, "measure");
     time(row, device, sets, rotating_sets(row, device, ledger, set_bytes, workspace, sets), launch_seconds, record);
-    record.choice = choice_of_sets(sets);
   }
   {
     const Phase checking(phase, "check");

@@ -2,8 +2,6 @@
 
 #include <string_view>
 
-#include "harness/operator/choice.hpp"
-
 namespace inferometer {
 namespace {
 
@@ -50,8 +48,6 @@ void TensorSet::launch(const Launch& launch) const {
   own.state = state_.get();
   row_.variant->run(row_.problem.get(), tensors_.get(), own);
 }
-
-std::string TensorSet::choice() const { return choice_of(row_.op->name, row_.variant->name, state_.get()); }
 
 std::vector<std::shared_ptr<void>> TensorSet::read_outputs(MemoryLedger& host) const {
   std::vector<std::shared_ptr<void>> outputs(memory_.size());

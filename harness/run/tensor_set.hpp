@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "harness/measure/memory_ledger.hpp"
@@ -31,9 +30,6 @@ class TensorSet {
 
   void poison_outputs();  // what a kernel does not write can be told from an answer
   void launch(const Launch& launch) const;
-
-  // What the variant chose for these tensors; empty where it does not say.
-  std::string choice() const;
 
   // Outputs as they are now, after all launches, in memory from `host`; one pointer a tensor, null for inputs.
   std::vector<std::shared_ptr<void>> read_outputs(MemoryLedger& host) const;

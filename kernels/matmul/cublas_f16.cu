@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "harness/operator/choice.hpp"
 #include "harness/operator/cuda_check.cuh"
 #include "harness/operator/variant.hpp"
 #include "kernels/common/cublas.hpp"
@@ -45,8 +44,6 @@ void run(const MatmulProblem&, const MatmulTensors& t, const Launch& launch) {
   static_cast<const CublasLtProduct*>(launch.state)->launch({.x = t.x, .w = t.w, .y = t.y}, launch);
 }
 
-std::string choice(const void* state) { return choice_text(static_cast<const CublasLtProduct*>(state)->choice()); }
-
 const RegisterVariant<Matmul> registered{{
     .name = "cublas.f16",
     .summary = "cuBLASLt, the fastest of the algorithms it proposes",
@@ -56,7 +53,6 @@ const RegisterVariant<Matmul> registered{{
     .prepare = &prepare,
     .run = &run,
 }};
-const RegisterChoice<Matmul> registered_choice{"cublas.f16", &choice};
 
 }  // namespace
 }  // namespace inferometer

@@ -11,7 +11,6 @@
 #include <span>
 #include <string>
 
-#include "harness/operator/choice.hpp"
 #include "harness/operator/cuda_check.cuh"
 #include "harness/operator/variant.hpp"
 #include "kernels/common/cublas.hpp"
@@ -123,8 +122,6 @@ void run(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch) {
   });
 }
 
-std::string choice(const void* state) { return choice_text(static_cast<const CublasLtProduct*>(state)->choice()); }
-
 const RegisterVariant<Matmul> registered{{
     .name = "cublas.int8",
     .summary = "activations to int8, cuBLASLt's fastest int8 product, then the scales",
@@ -134,7 +131,6 @@ const RegisterVariant<Matmul> registered{{
     .prepare = &prepare,
     .run = &run,
 }};
-const RegisterChoice<Matmul> registered_choice{"cublas.int8", &choice};
 
 }  // namespace
 }  // namespace inferometer

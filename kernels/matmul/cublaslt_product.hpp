@@ -14,7 +14,6 @@
 #include <type_traits>
 
 #include "harness/operator/variant.hpp"
-#include "kernels/matmul/choice_text.hpp"
 
 namespace inferometer {
 
@@ -48,9 +47,6 @@ class CublasLtProduct {
     launch_algorithm(algorithm_, operands, launch);
   }
 
-  // What choose_algorithm kept.
-  const CublasLtChoice& choice() const { return choice_; }
-
  private:
   struct Destroy {
     void operator()(cublasLtMatmulDesc_t made) const { cublasLtMatmulDescDestroy(made); }
@@ -71,7 +67,6 @@ class CublasLtProduct {
   Layout y_;
   std::string sizes_;  // for messages
   cublasLtMatmulAlgo_t algorithm_{};
-  CublasLtChoice choice_;
 };
 
 }  // namespace inferometer

@@ -33,26 +33,6 @@ Preference make_preference(std::size_t workspace_bytes) {
   return preference;
 }
 
-template <class T>
-T attribute(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t which) {
-  T value{};
-  std::size_t written = 0;
-  INFEROMETER_CUBLAS_CHECK(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, which, &value, sizeof(value), &written));
-  return value;
-}
-
-CublasLtChoice describe(const std::vector<cublasLtMatmulHeuristicResult_t>& proposals, std::size_t kept) {
-  const cublasLtMatmulAlgo_t& algorithm = proposals[kept].algo;
-  return {.proposal = kept,
-          .proposals = proposals.size(),
-          .algorithm = attribute<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_ID),
-          .tile = attribute<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID),
-          .stages = attribute<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID),
-          .cluster_shape = attribute<std::uint16_t>(algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID),
-          .split_k = attribute<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM),
-          .workspace_bytes = proposals[kept].workspaceSize};
-}
-
 struct DestroyEvent {
   void operator()(cudaEvent_t made) const { cudaEventDestroy(made); }
 };
@@ -132,10 +112,9 @@ void CublasLtProduct::choose_algorithm(const CublasLtOperands& operands, const L
   proposals.resize(static_cast<std::size_t>(count));
   std::erase_if(proposals, [](const auto& proposal) { return proposal.state != CUBLAS_STATUS_SUCCESS; });
   if (proposals.empty()) throw std::runtime_error(who + ": cuBLASLt has no algorithm for " + sizes_);
-  const std::size_t kept = fastest_of(proposals.size(), launch.stream,
-                                      [&](std::size_t i) { launch_algorithm(proposals[i].algo, operands, launch); });
-  algorithm_ = proposals[kept].algo;
-  choice_ = describe(proposals, kept);
+  algorithm_ = proposals[fastest_of(proposals.size(), launch.stream, [&](std::size_t i) {
+                 launch_algorithm(proposals[i].algo, operands, launch);
+               })].algo;
 }
 
 void CublasLtProduct::launch_algorithm(const cublasLtMatmulAlgo_t& algorithm, const CublasLtOperands& operands,

@@ -10,11 +10,9 @@
 #include <string>
 #include <utility>
 
-#include "harness/operator/choice.hpp"
 #include "harness/operator/variant.hpp"
 #include "kernels/common/gpu_limits.hpp"
 #include "kernels/common/half_ops.cuh"
-#include "kernels/matmul/choice_text.hpp"
 #include "kernels/matmul/f16_sm90_kernels.hpp"
 #include "kernels/matmul/sm90_launch.hpp"
 #include "kernels/matmul/sm90_plan.hpp"
@@ -62,8 +60,6 @@ void run(const MatmulProblem& p, const MatmulTensors& t, const Launch& launch) {
   launch_sm90(f16_sm90_kernel(p.dtype, p.w_transposed, plan.tile), product, plan, &output, launch.stream);
 }
 
-std::string choice(const void* state) { return choice_text(*static_cast<const Sm90Plan*>(state)); }
-
 const RegisterVariant<Matmul> registered{{
     .name = "cuda.f16_sm90",
     .summary = "wgmma, TMA, warp roles; tiles from 128x16 to 256x192, clusters that share out k or fetch W together",
@@ -72,7 +68,6 @@ const RegisterVariant<Matmul> registered{{
     .prepare = &prepare,
     .run = &run,
 }};
-const RegisterChoice<Matmul> registered_choice{"cuda.f16_sm90", &choice};
 
 }  // namespace
 

@@ -12,7 +12,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "harness/operator/choice.hpp"
 #include "harness/operator/operator.hpp"
 
 namespace inferometer::test {
@@ -189,21 +188,6 @@ const RegisterVariant<Copy> v_dies{
 // These run on host memory: tests give them a device that only says it is a GPU.
 const RegisterVariant<Copy> v_gpu{{.name = "cuda.right", .summary = "copies", .min_sm = 80, .run = &right}};
 const RegisterVariant<Copy> v_gpu_new{{.name = "cuda.sm90", .summary = "copies", .min_sm = 90, .run = &right}};
-
-// Chooses anew for every set of a row, which share the workspace: "tile 64" for the first two, then "tile 128".
-std::size_t counter_bytes(const CopyProblem& /*p*/) { return sizeof(int); }
-std::shared_ptr<void> choose(const CopyProblem& /*p*/, const CopyTensors& /*t*/, const Launch& launch,
-                             Allocator& /*allocator*/) {
-  int& sets = *reinterpret_cast<int*>(launch.workspace.data());
-  return std::make_shared<int>(++sets <= 2 ? 64 : 128);
-}
-std::string chosen_tile(const void* state) { return "tile " + std::to_string(*static_cast<const int*>(state)); }
-const RegisterVariant<Copy> v_chooses{{.name = "cuda.chooses",
-                                       .summary = "copies, after a choice",
-                                       .workspace_bytes = &counter_bytes,
-                                       .prepare = &choose,
-                                       .run = &right}};
-const RegisterChoice<Copy> chooses{"cuda.chooses", &chosen_tile};
 
 void poisons(const CopyProblem& /*p*/, const CopyTensors& /*t*/, const Launch& /*launch*/) { device_poisoned = true; }
 const RegisterVariant<Copy> v_poisons{{.name = "cuda.poisons", .summary = "illegal address", .run = &poisons}};

@@ -44,8 +44,7 @@ Json row_data(const Json& row) {
   for (const char* name : {"id", "variant", "backend", "problem", "status", "reason", "check", "timing", "work",
                            "rates", "memory", "metrics", "speedup", "speedup_ci", "reproduce"})
     data[name] = row.at(name);
-  for (const char* name : {"choice", "versions"})
-    if (row.contains(name)) data[name] = row.at(name);
+  if (row.contains("versions")) data["versions"] = row.at("versions");
   data["profile"] = profile_line(text_from(row.at("reproduce")));
   return data;
 }

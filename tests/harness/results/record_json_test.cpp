@@ -26,16 +26,6 @@ TEST_CASE("record: what is written comes back the same", "[results][json]") {
   CHECK(back.check->passed);
 }
 
-TEST_CASE("record: what a variant chose comes back, and rows of before have none", "[results][json][choice]") {
-  CHECK_FALSE(record_json(sample_record()).contains("choice"));
-  CHECK(record_from_json(record_json(sample_record())).choice == "");
-  Record record = sample_record();
-  record.choice = "tile of 128 tokens by 256 features";
-  const Json written = record_json(record);
-  CHECK(written.at("choice") == record.choice);
-  CHECK(record_json(record_from_json(Json::parse(to_line(written)))) == written);
-}
-
 TEST_CASE("record: what a profiler said comes back, or why there was none", "[results][json][profiler]") {
   const Json written = record_json(profiled_record());
   CHECK(record_json(record_from_json(Json::parse(to_line(written)))) == written);

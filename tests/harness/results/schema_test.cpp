@@ -76,16 +76,6 @@ TEST_CASE("schema: a row says what a profiler said, or why there was none", "[re
   CHECK(schema_complaint(absent) == "");
 }
 
-TEST_CASE("schema: a row may say what its variant chose, in words", "[results][schema][choice]") {
-  Json document = good_document();
-  document["rows"][0]["choice"] = "tile of 128 tokens by 256 features";
-  CHECK(schema_complaint(document) == "");
-  for (const Json& bad : {Json(""), Json(66), Json(nullptr)}) {
-    document["rows"][0]["choice"] = bad;
-    CHECK(schema_complaint(document) != "");
-  }
-}
-
 TEST_CASE("schema: a file with every status is valid as written", "[results][schema][run]") {
   const ScratchFolder folder;
   const std::string output = folder / "r.json";

@@ -116,19 +116,6 @@ TEST_CASE("row: prepare, check, warm-up, measure and a second check, in this ord
   CHECK(outcome.record.problem.size() == 4);  // every field, defaults too
 }
 
-TEST_CASE("row: the record says what the variant chose, and how many input sets chose otherwise",
-          "[run][row][choice]") {
-  Bench bench;
-  const RowOutcome several = bench.run("cuda.chooses");
-  CHECK(several.record.reason == "");
-  CHECK(bench.gpu.sets_timed == 21);
-  CHECK(several.record.choice == "tile 64; 19 of 21 input sets chose otherwise");
-  bench.gpu.rotates = false;  // one set
-  CHECK(bench.run("cuda.chooses").record.choice == "tile 64");
-  CHECK(bench.run("cuda.right").record.choice == "");
-  CHECK(bench.run("cuda.chooses", 1000, /*has_gpu=*/false).record.choice == "");
-}
-
 TEST_CASE("row: a process is done for once a profiler looked at a row of its GPU", "[run][row][profiler]") {
   Bench bench;
   CHECK_FALSE(bench.run("cuda.right").profiled);

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "harness/measure/device.hpp"
-#include "harness/operator/choice.hpp"
 #include "harness/operator/cuda_check.cuh"
 #include "harness/operator/fields.hpp"
 #include "harness/operator/registry.hpp"
@@ -62,8 +61,6 @@ class PreparedMatmul {
     other.stream = stream;
     variant_.run(problem_.get(), tensors_.get(), other);
   }
-
-  std::string choice() const { return choice_of("matmul", variant_.name, state_.get()); }
 
   void poison_y() { INFEROMETER_CUDA_CHECK(cudaMemsetAsync(y_, 0xff, y_bytes_, launch_.stream)); }
 

@@ -48,7 +48,6 @@ function factsOf(row) {
     facts.push(['memory', memory.map(([role, bytes]) => `${role.replace('_bytes', '')} ${shownBytes(bytes)}`).join(', ')]);
   for (const [name, value] of Object.entries(row.metrics))
     if (value != null) facts.push([name, shownMetric(name, value)]);
-  if (row.choice) facts.push(['choice', row.choice]);
   const versions = Object.entries(row.versions ?? {});
   if (versions.length) facts.push(['versions', versions.map(([name, version]) => `${name} ${version}`).join(', ')]);
   if (row.reason) facts.push(['reason', row.reason]);
